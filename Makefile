@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# More to install: make test EXTRA=torch also runs the tests of the GPU path, on the CPU.
+# More to install: make test EXTRA=torch also runs the tests of the GPU kernels, on an emulator.
 EXTRA ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed

@@ -76,7 +76,7 @@ def eigh(A):
 
 
 def lapack(A):
-    return power_norm._eigh_power(np, A, POWER)
+    return power_norm._eigh_power(A, POWER)
 
 
 def kerneton(A):
@@ -84,7 +84,7 @@ def kerneton(A):
 
 
 def svd(X):
-    return power_norm._svd_power(np, X, POWER, 1.0)
+    return power_norm._svd_power(X, POWER, 1.0)
 
 
 def kerneton_hosvd(X):

@@ -13,7 +13,6 @@ compared.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
@@ -25,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from kerneton import DCK, SCK, Branch, Preprocess, Recognizer, load, make_actions
+from kerneton.exceptions import KernetonError
+from kerneton.kernels.engine import find_gpu
 from kerneton.report.tables import aligned
 
 JOINTS = (3, 6, 10, 14, 18)
@@ -109,13 +110,13 @@ def table(n_frames: int, before: Path | None = None) -> list[dict[str, Any]]:
         compare(f"batches of {size} and of 32", 1e-12, features(X, batch_size=size))
     compare("1 thread and 8", 1e-12, features(X, n_jobs=8))
     compare("float32 and float64", 1e-4, features(single))
-    if importlib.util.find_spec("torch"):
-        import torch
-
-        compare("NumPy and torch on the CPU", 2e-5, features(X, device="cpu"), 1e-4)
-        if torch.cuda.is_available():
-            compare("CPU and GPU, float64", 2e-5, features(X, device="cuda"), 1e-4)
-            compare("CPU float64 and GPU float32", 1e-3, features(single, device="cuda"))
+    try:
+        find_gpu("cuda")
+    except KernetonError:
+        pass  # no GPU here
+    else:
+        compare("CPU and GPU, float64", 2e-5, features(X, device="cuda"), 1e-4)
+        compare("CPU float64 and GPU float32", 1e-3, features(single, device="cuda"))
     if before:
         found, expected = other_version(before, n_frames, X)
         compare("models of the version before", 1e-5, found, 1e-4, expected)

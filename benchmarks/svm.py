@@ -3,7 +3,7 @@ selection.
 
     OMP_NUM_THREADS=1 python benchmarks/svm.py --json svm.json
 
-As ``python benchmarks/bench.py --only svm``, with the shape, C, losses and device to choose; see
+As ``python benchmarks/bench.py --only svm``, with the shape, C and losses to choose; see
 `bench_parts.linear_svm`.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from bench_parts.linear_svm import LOSSES, MSR_SHAPE, compare, on_device
+from bench_parts.linear_svm import LOSSES, MSR_SHAPE, compare
 
 
 def main() -> None:
@@ -25,16 +25,10 @@ def main() -> None:
     parser.add_argument("--C", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES[:1])
-    parser.add_argument(
-        "--device", help="time torch on this device (cpu, cuda) instead of LinearSVC"
-    )
     parser.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     sizes = options.n, options.features, options.classes, options.C, options.repeats
-    if options.device:
-        result = on_device(*sizes, options.device, tuple(options.losses))
-    else:
-        result = compare(*sizes, tuple(options.losses))
+    result = compare(*sizes, tuple(options.losses))
     for key, value in result.items():
         shown = f"{value:.4g}" if isinstance(value, float) else value
         if isinstance(value, dict):

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from bench_parts.workloads import SET_E, kernels, recordings
+from kerneton.cuda import launch
+from kerneton.cuda.gpu import Gpu
 from kerneton.kernels import power_norm
 from kerneton.kernels.tensors import gaussian_features
 from kerneton.paper.stopwatch import repeated, timed
@@ -40,16 +42,17 @@ def seconds(torch: Any, function: Callable[[], Any], repeats: int = 7) -> float:
     return statistics.median(times)
 
 
-def ceilings(torch: Any, device: str) -> dict[str, float]:
+def ceilings(gpu: Gpu) -> dict[str, float]:
     """Peaks of the machine: bytes and operations per second. Products in float64 run on tensor
     cores.
     """
+    torch, device = gpu.torch, gpu.device
     a, b = (torch.randn(N_NUMBERS, device=device) for _ in range(2))
     result = {"copy_bytes": 2 * a.nbytes / seconds(torch, lambda: b.copy_(a))}
     for name, dtype in (("fp32", torch.float32), ("fp64", torch.float64)):
         x, y = (torch.randn(N_MATRIX, N_MATRIX, dtype=dtype, device=device) for _ in range(2))
         result[f"{name}_flops"] = 2 * N_MATRIX**3 / seconds(torch, lambda x=x, y=y: x @ y, 3)  # type: ignore[misc]
-    host = torch.empty(N_NUMBERS // 2, pin_memory=device.startswith("cuda"))
+    host = torch.empty(N_NUMBERS // 2, pin_memory=device.type == "cuda")
     part = a[: N_NUMBERS // 2]
     result["to_host_bytes"] = host.nbytes / seconds(
         torch, lambda: host.copy_(part, non_blocking=True), 3
@@ -65,31 +68,47 @@ def ceilings(torch: Any, device: str) -> dict[str, float]:
     return result
 
 
-def stages(torch: Any, device: str, peaks: dict[str, float]) -> dict[str, Any]:
-    """Device microseconds per sequence of each stage, and the share of the measured peak that its
+def stages(gpu: Gpu, peaks: dict[str, float]) -> dict[str, Any]:
+    """GPU microseconds per sequence of each stage, and the share of the measured peak that its
     operations reach.
     """
-    n = N_STAGES
-    X = torch.as_tensor(recordings(n), device=device)
-    lengths = torch.full((n,), X.shape[1], device=device)
-    part = X[:, :, list(SET_E)].contiguous()
-    made = kernels(device=device)
+    n, torch = N_STAGES, gpu.torch
+    x = recordings(n)
+    X = gpu.send(np.ascontiguousarray(x.reshape(-1, *x.shape[2:])))
+    starts = gpu.send(np.arange(n + 1, dtype=np.int32) * x.shape[1])
+    part = X[:, list(SET_E)].contiguous()
+    made = kernels()
     for kernel in made.values():
         kernel.fit(list(recordings(4)))
-    sums = made["dck"]._fused_sums(part, lengths)
-    if sums is None:
-        raise RuntimeError("the kernels do not run here")
-    tensors = sums.reshape(-1, 15, 6, 6)
+    table = made["sck"]._map.table()
+
+    def sums(name: str) -> Any:
+        kernel = made[name]
+        return launch.dck_sums(
+            gpu,
+            part,
+            starts,
+            x.shape[1],
+            kernel._local_pairs,
+            sigma=kernel.sigma_joint,
+            n_pivots=kernel.n_pivots_joint,
+            reach=kernel._reach(),
+            sigma_span=kernel.sigma_span,
+            sigma_time=kernel.sigma_time,
+            n_times=kernel.n_pivots_time,
+            reach_time=0.0,
+            tol=kernel._tolerance(np.dtype(np.float32)),
+        )
+
+    tensors = sums("dck").reshape(-1, 15, 6, 6)
     flat = tensors.reshape(n, -1)
-    positions = torch.as_tensor(made["dck"]._entries, device=device)
+    positions = gpu.send(made["dck"]._entries)
     timed = {
-        "sck": lambda: made["sck"]._encode(X, lengths),
-        "dck_sums": lambda: made["dck"]._fused_sums(part, lengths),
-        "dck_window_sums": lambda: made["dck_window"]._fused_sums(part, lengths),
-        "dck_hosvd": lambda: power_norm.hosvd_power(tensors, 0.85),
+        "sck": lambda: launch.sck_features(gpu, X, starts, table, POWER, "simplex"),
+        "dck_sums": lambda: sums("dck"),
+        "dck_window_sums": lambda: sums("dck_window"),
+        "dck_hosvd": lambda: launch.hosvd_power(gpu, tensors, 0.85, 1.0),
         "dck_entries": lambda: flat[:, positions] * 2**0.5,
-        "dck": lambda: made["dck"]._encode(X, lengths),
-        "dck_window": lambda: made["dck_window"]._encode(X, lengths),
     }
     rows: dict[str, Any] = {name: {"us": seconds(torch, f) / n * 1e6} for name, f in timed.items()}
     for name, counts in _operations(n).items():
@@ -134,25 +153,25 @@ def _operations(n: int) -> dict[str, dict[str, float]]:
     }
 
 
-def slices(torch: Any, device: str, n: int, order: int = 22) -> Any:
+def slices(gpu: Gpu, n: int, order: int = 22) -> Any:
     """n slices like SCK's, (n, order, order), float64: features of smooth motion, weighted by one
     of them.
     """
-    x = torch.as_tensor(recordings(16, n_joints=16), dtype=torch.float64, device=device)
+    x = np.float64(recordings(16, n_joints=16))
     v = gaussian_features(x, sigma=0.6, n_pivots=-(-order // 3))
     v = v.swapaxes(1, 2).reshape(256, 80, -1)[..., :order]
-    s = torch.einsum("bt,bti,btj->bij", v[:, :, 0], v, v) / 80
-    return s.repeat(-(-n // 256), 1, 1)[:n].contiguous()
+    s = np.einsum("bt,bti,btj->bij", v[:, :, 0], v, v) / 80
+    return gpu.send(s).repeat(-(-n // 256), 1, 1)[:n].contiguous()
 
 
-def epn(torch: Any, device: str) -> dict[str, float]:
+def epn(gpu: Gpu) -> dict[str, float]:
     """Matrices per second of our kernel, and of ``torch.linalg.eigh`` with the two products."""
-    result = {}
+    result, torch = {}, gpu.torch
     for order, n in ORDERS.items():
-        A = slices(torch, device, n, order)
+        A = slices(gpu, n, order)
         for dtype in (torch.float64, torch.float32):
             X = A.to(dtype)
-            time_s = seconds(torch, lambda X=X: power_norm.psd_power(X, POWER), 3)  # type: ignore[misc]
+            time_s = seconds(torch, lambda X=X: launch.psd_power(gpu, X, POWER), 3)  # type: ignore[misc]
             result[f"psd_power_{order}_{str(dtype)[6:]}"] = n / time_s
             if order == 22:
                 part = X[:16384]
@@ -166,15 +185,15 @@ def _eigh(torch: Any, A: Any) -> Any:
     return (vectors * values.clamp_min(0)[:, None, :] ** POWER) @ vectors.mT
 
 
-def accuracy(torch: Any, device: str) -> dict[str, float]:
+def accuracy(gpu: Gpu, device: str) -> dict[str, float]:
     """Largest relative errors against float64 on the CPU."""
-    result = {}
+    result, torch = {}, gpu.torch
     for order in ORDERS:
-        A = slices(torch, device, 256, order)
+        A = slices(gpu, 256, order)
         for dtype in (torch.float64, torch.float32):
             X = A.to(dtype)
-            got = power_norm.psd_power(X, POWER).cpu().numpy().astype(float)
-            expected = power_norm._eigh_power(np, X.cpu().numpy().astype(float), POWER)
+            got = launch.psd_power(gpu, X, POWER).cpu().numpy().astype(float)
+            expected = power_norm._eigh_power(X.cpu().numpy().astype(float), POWER)
             error = np.linalg.norm(got - expected, axis=(1, 2)) / np.linalg.norm(
                 expected, axis=(1, 2)
             )

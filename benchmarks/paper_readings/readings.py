@@ -14,12 +14,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
+from kerneton.core.dck import Displacements
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence, missing_joints
-from kerneton.kernels.blocks import BlockKernel
 from kerneton.kernels.dck import DCK
 from kerneton.kernels.exact_features import ExactDCK, ExactSCK
+from kerneton.kernels.power_norm import slice_power
 from kerneton.kernels.sck import SCK
-from kerneton.kernels.tensors import VectorMap, gaussian, gaussian_features
+from kerneton.kernels.tensors import gaussian, gaussian_features, outer_power_sum, unique_entries
 from kerneton.paper.choice import CS, Task, one_against_rest
 from kerneton.paper.cues import Family
 from kerneton.prepare.poses import fill_gaps
@@ -82,40 +83,48 @@ def one_against_one(inside: Any, across: Any, codes: np.ndarray, Cs: Sequence[fl
     return np.array([SVC(kernel="precomputed", C=C).fit(inside, codes).predict(across) for C in Cs])
 
 
-class _EndTimes(VectorMap):
-    """Time from the first frame to the last, (s-1)/(T-1)."""
-
-    def times(self, frames: Any, n_frames: Any) -> Any:
-        return (frames - 1) / np.maximum(n_frames - 1, 1)
+def _end_times(n_frames: int) -> np.ndarray:
+    """Time from the first frame to the last, (s-1)/(T-1), (T,)."""
+    return np.arange(n_frames) / max(n_frames - 1, 1)
 
 
 class _SCKEnds(SCK):
-    def _vector_map(self) -> VectorMap:
-        return _EndTimes(*super()._vector_map())
+    """Time from the first frame to the last; in NumPy, since the core's time is s/T."""
 
     def _features(self, frames: Any, out: Any = None) -> np.ndarray:
-        """Not by the core, which uses the time s/T."""
-        return BlockKernel._features(self, frames, out)
+        signals, (place, pivots, inverse, amplitude) = self._signal(frames), self._map.table()
+        found = []
+        for x in frames.split(signals.astype(np.float64)):
+            time = np.broadcast_to(_end_times(len(x))[:, None, None], (*x.shape[:2], 1))
+            u = np.concatenate([x, time], axis=2)[:, :, place.astype(int)]  # -1 is time
+            v = (amplitude * np.exp(-((u - pivots) ** 2) * inverse)).swapaxes(0, 1)[None]
+            tensors = outer_power_sum(v, 3) / (len(x) * np.sqrt(x.shape[1]))
+            found.append(unique_entries(slice_power(tensors, self.power), 3, self.entries).ravel())
+        features = np.stack(found).astype(signals.dtype)
+        if out is None:
+            return features
+        out[...] = features
+        return out
 
 
-class _DCKOfPadded(DCK):
-    """Not by the core, whose sums are those of the product."""
+class _DCKInNumpy(DCK):
+    """Sums of its own, where the paper may mean others than those of the core."""
 
-    def _features(self, frames: Any, out: Any = None) -> np.ndarray:
-        return BlockKernel._features(self, frames, out)
-
-
-class _DCKEnds(_DCKOfPadded):
-    def _times(self, x: Any, n_frames: Any) -> Any:
-        frames, lengths = np.arange(1, x.shape[1] + 1, dtype=x.dtype), n_frames[:, None]
-        time = ((frames - 1) / np.maximum(lengths - 1, 1)).astype(x.dtype)
-        z = gaussian_features(
-            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=0.0, high=1.0
-        )
-        return z * (frames <= lengths)[..., None]
+    def _recording(self, given: Displacements, b: int) -> tuple[np.ndarray, np.ndarray]:
+        """x (T, J, 3) and z (T, Z₃) of a recording."""
+        signal, _, joints, _, places, times = given._arrays
+        start, n_frames, at = places[b]
+        x = signal[start : start + n_frames, joints].astype(np.float64) * self.scale_
+        return x, times[at : at + n_frames]
 
 
-class _DCKLater(_DCKOfPadded):
+class _DCKEnds(DCK):
+    def _times(self, n_frames: int) -> np.ndarray:
+        times, sigma, n_pivots = _end_times(n_frames), self.sigma_time, self.n_pivots_time
+        return gaussian_features(times, sigma=sigma, n_pivots=n_pivots, low=0.0, high=1.0)
+
+
+class _DCKLater(_DCKInNumpy):
     """Displacements from a frame to later ones alone, summed lag by lag; the window is cut where it
     is below 1e-8.
 
@@ -126,25 +135,31 @@ class _DCKLater(_DCKOfPadded):
 
     first = 1
 
-    def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
-        last = min(x.shape[1] - 1, int(np.ceil(self._span() * np.sqrt(2 * np.log(1e8)))))
-        sums = sum(self._at_lag(x, z, lag) for lag in range(self.first, last + 1))
-        return sums / (len(self.joints_) * n_frames[:, None, None, None, None]).astype(x.dtype)
+    def _sums(self, displacements: Displacements, first: int, last: int) -> np.ndarray:
+        recordings = range(first, last)
+        sums = [self._of_lags(*self._recording(displacements, b), self.first) for b in recordings]
+        return np.stack(sums).astype(displacements.dtype)
+
+    def _of_lags(self, x: np.ndarray, z: np.ndarray, first: int, stop: int | None = None) -> Any:
+        """Sums over lags of a recording x (T, J, 3), z (T, Z₃); (n_pairs, 3Z, Z₃, Z₃)."""
+        last = min(len(x) - 1, int(np.ceil(self._span() * np.sqrt(2 * np.log(1e8)))))
+        lags = range(first, last + 1 if stop is None else stop)
+        found = sum((self._at_lag(x, z, lag) for lag in lags), np.zeros(()))
+        shape = len(self._local_pairs), 3 * self.n_pivots_joint, z.shape[1], z.shape[1]
+        return np.broadcast_to(found / (len(self.joints_) * len(x)), shape)
 
     def _span(self) -> float:
         assert self.sigma_span is not None
         return self.sigma_span
 
-    def _at_lag(self, x: Any, z: Any, lag: int) -> Any:
-        (B, T), P, (i, k) = x.shape[:2], z.shape[2], self._local_pairs.T
-        steps = x[:, : T - lag, i] - x[:, lag:, k]  # (B, T - lag, n_pairs, 3)
+    def _at_lag(self, x: np.ndarray, z: np.ndarray, lag: int) -> np.ndarray:
+        T, P, (i, k) = len(x), z.shape[1], self._local_pairs.T
+        steps = x[: T - lag, i] - x[lag:, k]  # (T - lag, n_pairs, 3)
         reach, Z = self._reach(), self.n_pivots_joint
         phi = gaussian_features(steps, sigma=self.sigma_joint, n_pivots=Z, low=-reach, high=reach)
-        ends = z[:, : T - lag, :, None] * (
-            z[:, lag:, None] * x.dtype.type(gaussian(lag, self._span()))
-        )
-        sums = phi.reshape(B, T - lag, -1).swapaxes(1, 2) @ ends.reshape(B, T - lag, -1)
-        return sums.reshape(B, len(i), 3 * Z, P, P)
+        ends = z[: T - lag, :, None] * (z[lag:, None] * gaussian(lag, self._span()))
+        sums = phi.reshape(T - lag, -1).T @ ends.reshape(T - lag, -1)
+        return sums.reshape(len(i), 3 * Z, P, P)
 
 
 class _DCKLaterOrSame(_DCKLater):
@@ -154,19 +169,22 @@ class _DCKLaterOrSame(_DCKLater):
 class _DCKAnyFrames(_DCKLater):
     """All pairs of frames, including s = s'."""
 
-    def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
-        same = self._at_lag(x, z, 0) / (len(self.joints_) * n_frames[:, None, None, None, None])
-        return DCK._sums(self, x, z, n_frames) + same.astype(x.dtype)
+    def _sums(self, displacements: Displacements, first: int, last: int) -> np.ndarray:
+        recordings = range(first, last)
+        same = [self._of_lags(*self._recording(displacements, b), 0, 1) for b in recordings]
+        return DCK._sums(self, displacements, first, last) + np.stack(same)
 
 
-class _DCKPerRoot(_DCKOfPadded):
+class _DCKPerRoot(_DCKInNumpy):
     """Λ = J² M N with the root of it at each recording, 1/(J √T) in place of 1/(J T)."""
 
     exponent = 0.5
 
-    def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
-        factors = (n_frames**self.exponent).astype(x.dtype)
-        return super()._sums(x, z, n_frames) * factors[:, None, None, None, None]
+    def _sums(self, displacements: Displacements, first: int, last: int) -> np.ndarray:
+        lengths = [len(self._recording(displacements, b)[0]) for b in range(first, last)]
+        factors = np.asarray(lengths, displacements.dtype) ** self.exponent
+        sums = super()._sums(displacements, first, last)
+        return sums * factors[:, None, None, None, None]
 
 
 class _DCKPerJoints(_DCKPerRoot):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from bench_parts import (
     dck_frames,
     gpu,
     gpu_parts,
+    gpu_recognizers,
     growth,
     memory,
     msr,
@@ -29,6 +31,7 @@ from bench_parts._table import BARS, RATE, RATES, SCALE_BARS, STREAM_BARS
 from bench_parts._timing import Settings, median_seconds
 from numpy.testing import assert_allclose
 
+from kerneton import DCK, SCK, Branch, CenterNormalize, Preprocess, Recognizer
 from kerneton.data.sequence import SkeletonDataset
 from kerneton.exceptions import MissingExtraError, ParameterError
 
@@ -117,7 +120,7 @@ def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("KERNETON_DATA", raising=False)
-        patch.setattr(gpu, "torch_for", _no_torch)
+        patch.setattr(gpu, "find_gpu", _no_torch)
         patch.setattr(dck_frames, "N_SEQUENCES", 1)
         parts = [part for part in bench.PARTS if part not in LARGE]
         return bench.bench(only=parts, repeats=1, quick=True, output=folder), folder
@@ -260,35 +263,84 @@ def test_without_aeon_there_is_nothing_to_compare(monkeypatch):
 # the GPU's part, on the CPU
 
 
-def test_gpu_figures(monkeypatch):
+@pytest.fixture
+def emulated(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(gpu, "BATCH_SIZES", (2, 3))
-    monkeypatch.setattr(gpu, "N_SEQUENCES", 3)
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    from emulator import EmulatedGpu
+
+    from kerneton.kernels import engine
+
+    found = EmulatedGpu(tmp_path)
+    monkeypatch.setattr(engine, "_gpu", lambda name: found)
+    return found
+
+
+def test_gpu_figures(emulated, monkeypatch):
+    few = functools.partial(workloads.recordings, n_frames=5)
+    for part in (gpu, gpu_parts):
+        monkeypatch.setattr(part, "recordings", few)
+        monkeypatch.setattr(part, "kernels", lambda **options: _few_pivots(**options))
     monkeypatch.setattr(gpu, "MEMORIES", ("used", "fresh"))
+    monkeypatch.setattr(gpu_parts, "SET_E", (0, 1))
     monkeypatch.setattr(gpu_parts, "ORDERS", {6: 20, 22: 20})
-    for name, value in (("N_NUMBERS", 2**12), ("N_MATRIX", 32), ("N_STAGES", 2), ("N_ACCURACY", 2)):
+    for name, value in (("N_NUMBERS", 2**12), ("N_MATRIX", 32), ("N_STAGES", 1), ("N_ACCURACY", 1)):
         monkeypatch.setattr(gpu_parts, name, value)
-    found = gpu.measure(Settings(), device="cpu")
-    rows = found["throughput"]["rows"]
-    assert {(row["memory"], row["batch_size"]) for row in rows} == {
-        (m, b) for m in gpu.MEMORIES for b in (2, 3)
+    peaks = gpu_parts.ceilings(emulated)
+    stages = gpu_parts.stages(emulated, peaks)
+    assert {"sck", "dck_sums", "dck_window_sums", "dck_hosvd", "dck_entries"} == set(stages)
+    rates = gpu.throughput(emulated, "cuda", 2)
+    assert {row["memory"] for row in rates["rows"]} == {"used", "fresh"}
+    assert rates["best"]["sequences_per_second"] > 0
+    epn = gpu_parts.epn(emulated)
+    assert epn["torch_eigh_22_float32"] > 0
+    accuracy = gpu_parts.accuracy(emulated, "cuda")
+    assert accuracy["psd_power_22_float64"] < 1e-5
+    assert accuracy["sck_float32"] < 1e-2
+    json.dumps([peaks, stages, rates, epn, accuracy], allow_nan=False)
+
+
+def _few_pivots(**options):
+    few = {"n_pivots_joint": 2, "n_pivots_time": 3, **options}
+    return {
+        "sck": SCK(joints=[0, 1], **few),
+        "dck": DCK(joints=[0, 1], **few),
+        "dck_window": DCK(joints=[0, 1], sigma_span=3.0, **few),
     }
-    assert found["sequences_per_second"] == max(row["sequences_per_second"] for row in rows)
-    assert found["sequences_per_second_without_own_kernels"] > 0
-    assert (
-        "kernels do not run here" in found["stages"]["error"]
-    )  # one part that fails does not cost the others
-    assert found["paper"]["n_features"] == 25 * 2024 + 16920
-    assert found["paper"]["error"] < 1e-4
-    assert found["accuracy"]["psd_power_22_float64"] < 1e-5
-    assert found["epn"]["torch_eigh_22_float32"] > 0
+
+
+def test_a_part_of_the_gpu_that_fails_leaves_the_others(emulated, monkeypatch):
+    monkeypatch.setattr(gpu, "N_SEQUENCES", 1)
+    for part in ("throughput", "machine"):
+        monkeypatch.setattr(gpu, part, lambda *given: {"best": {}})
+    for part in ("ceilings", "epn", "accuracy"):
+        monkeypatch.setattr(gpu_parts, part, lambda *given: {})
+    for part in ("paper", "measure", "fit"):
+        monkeypatch.setattr(gpu_recognizers, part, lambda *given: {})
+    monkeypatch.setattr(gpu_parts, "stages", lambda *given: 1 / 0)
+    found = gpu.measure(Settings())
+    assert "ZeroDivisionError" in found["stages"]["error"]
+    assert found["default"] == {}
+    assert found["sequences_per_second"] is None
+
+
+def test_recognisers_on_a_gpu(emulated, monkeypatch):
+    monkeypatch.setattr(gpu_recognizers, "N_FRAMES", 6)
+    kernel = SCK(order=2, joints=[0, 1], n_pivots_joint=2, n_pivots_time=3)
+    scale = CenterNormalize()
+    model = Recognizer([("sck", Branch(Preprocess(dtype="float32"), kernel, scale))])
+    monkeypatch.setattr(gpu_recognizers, "make_recognizer", lambda *given, **options: model)
+    found = gpu_recognizers.measure(emulated, "cuda", 24)["fixed"]
+    assert found["error"] < 1e-3
+    assert found["decisions_per_second"] > 0
 
 
 # the command
 
 
 def test_command(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(gpu, "torch_for", _no_torch)
+    monkeypatch.setattr(gpu, "find_gpu", _no_torch)
     file = tmp_path / "bench.json"
     assert (
         program.main(["--only", "epn", "gpu", "--quick", "--repeats", "1", "--json", str(file)])

@@ -24,6 +24,7 @@ from kerneton.paper import printed as _printed
 from kerneton.paper import tables as _tables
 from kerneton.paper.choice import Task
 from kerneton.paper.cues import dck_family, sck_family
+from kerneton.prepare.frames import Frames
 
 
 def people(layout, labels, n_subjects, name):
@@ -136,17 +137,19 @@ def test_readings_differ_from_the_tables_way_and_sums_agree_with_the_formula(sma
     ],
 )
 def test_sums_over_some_frames_are_the_plain_ones(small, kind, allowed):
-    kernel = kind(joints="A", sigma_span=0.5).fit(small.data.select(np.arange(1)))
-    n = small.data[0].n_frames  # more than the window reaches
-    x = small.data[0].joints[None, :, kernel.joints_].astype(np.float64)
-    z, (i, k) = kernel._times(x, np.array([n])), kernel._local_pairs.T
+    recording = small.data[0]
+    kernel = kind(joints="A", sigma_span=0.5).fit([recording])
+    n = recording.n_frames  # more than the window reaches
+    x = recording.joints[:, kernel.joints_].astype(np.float64)
+    z, (i, k) = kernel._times(n), kernel._local_pairs.T
     expected = np.zeros((len(i), 15, 6, 6))
     for s, t in itertools.product(range(n), range(n)):
         if allowed(s, t):
-            phi = gaussian_features(x[0, s, i] - x[0, t, k], sigma=kernel.sigma_joint, n_pivots=5)
-            ends = gaussian(s - t, 0.5) * np.outer(z[0, s], z[0, t]) / (len(kernel.joints_) * n)
+            phi = gaussian_features(x[s, i] - x[t, k], sigma=kernel.sigma_joint, n_pivots=5)
+            ends = gaussian(s - t, 0.5) * np.outer(z[s], z[t]) / (len(kernel.joints_) * n)
             expected += phi.reshape(-1, 15, 1, 1) * ends
-    assert_allclose(kernel._sums(x, z, np.array([n]))[0], expected, atol=1e-6)
+    given = kernel._displacements(recording.joints, Frames.of([recording]))
+    assert_allclose(kernel._sums(given, 0, 1)[0], expected, atol=1e-6)
 
 
 def test_one_against_one_votes():

@@ -5,7 +5,6 @@ documented treatment.
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
 
 import numpy as np
@@ -29,7 +28,7 @@ from kerneton import (
     sck_kernel,
 )
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20
-from kerneton.exceptions import DataError, KernetonError, MissingExtraError, ParameterError
+from kerneton.exceptions import DataError, KernetonError, ParameterError
 
 LABELS = list("aabb")
 CUE = Branch(Preprocess(), SCK(order=1), CenterNormalize())
@@ -294,27 +293,6 @@ def test_sck_tells_when_it_sees_nothing(caplog):
     assert len(caplog.messages) == 1
     assert "% of the coordinates are more than 2.2 from the origin" in caplog.messages[0]
     assert "millimetres" in caplog.messages[0]
-
-
-def test_no_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    for kernel in (SCK(device="cuda"), DCK(device="cuda")):
-        with pytest.raises(
-            MissingExtraError, match=r"needs PyTorch: pip install 'kerneton\[torch\]'"
-        ):
-            kernel.fit_transform(four())
-
-
-def test_no_gpu(monkeypatch):
-    torch = pytest.importorskip("torch")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for kernel in (SCK(device="cuda"), DCK(device="cuda:1")):
-        with pytest.raises(
-            ParameterError, match="PyTorch sees no GPU here; leave device=None for the CPU"
-        ):
-            kernel.fit_transform(four())
-    with pytest.raises(ParameterError, match="device must name a PyTorch device"):
-        SCK(device="gpu").fit_transform(four())
 
 
 def test_nothing_is_warned_about():

@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
 from walks import assert_rows_close, walks
 
-from kerneton import DCK, SCK, SkeletonSequence
-from kerneton.exceptions import DataError, MissingExtraError, ParameterError
-from kerneton.kernels.batches import group_by_length, map_batches, pad, torch_for
+from kerneton import DCK, SCK
+from kerneton.exceptions import DataError, ParameterError
 
 LENGTHS = (7, 1, 30, 12, 7, 2, 170, 13, 9, 30, 5)
 
@@ -98,131 +94,6 @@ def test_batch_size(batch_size):
         SCK(batch_size=batch_size).fit_transform(walks((4, 5), 3))
 
 
-def test_groups():
-    lengths = np.random.default_rng(0).integers(1, 50, 40)
-    groups = group_by_length(lengths, 6)
-    assert sorted(np.concatenate(groups)) == list(range(40))
-    assert [len(g) for g in groups] == [6] * 6 + [4]
-    assert np.all(np.diff(lengths[np.concatenate(groups)]) >= 0)
-
-
-def test_pad():
-    padded, lengths = pad(walks((3, 5), 2), np.float32)
-    assert (padded.shape, padded.dtype, lengths.tolist()) == ((2, 5, 2, 3), np.float32, [3, 5])
-    assert_allclose(padded[0, 3:], 0)
-    assert_allclose(padded[1], walks((3, 5), 2)[1], rtol=1e-6)
-
-
-def test_encode_sees_at_most_a_batch():
-    seen = []
-
-    def encode(x, n, n_threads):
-        seen.append(x.shape[0])
-        return x.sum((1, 2, 3))[:, None]
-
-    X = walks(LENGTHS, 2)
-    answer = map_batches(encode, X, 1, batch_size=4)
-    assert_allclose(answer[:, 0], [x.sum() for x in X], rtol=1e-12)
-    assert max(seen) <= 4
-    assert sum(seen) == len(X)
-
-
 def test_no_threads():
     with pytest.raises(ParameterError, match="n_jobs must not be 0; None is one thread"):
         SCK(n_jobs=0).fit_transform(walks((4,), 3))
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "threads"), [(2, {1}), (len(LENGTHS), {7}), (len(LENGTHS) // 2 + 1, {3})]
-)
-def test_few_batches_have_several_threads_each(batch_size, threads):
-    seen = set()
-
-    def encode(x, n, n_threads):
-        seen.add(n_threads)
-        return x.sum((1, 2, 3))[:, None]
-
-    map_batches(encode, walks(LENGTHS, 2), 1, batch_size=batch_size, n_jobs=7)
-    assert seen == threads
-
-
-def test_an_error_in_a_thread_is_raised():
-    def encode(x, n, n_threads):
-        raise DataError("no")
-
-    with pytest.raises(DataError, match="no"):
-        map_batches(encode, walks(LENGTHS, 2), 1, batch_size=2, n_jobs=2)
-
-
-def test_torch_is_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(
-        MissingExtraError, match=r"device='cpu' needs PyTorch: pip install 'kerneton\[torch\]'"
-    ):
-        SCK(device="cpu").fit_transform(walks((4,), 3))
-
-
-def test_device_is_checked():
-    torch = pytest.importorskip("torch")
-    with pytest.raises(ParameterError, match="such as 'cpu' or 'cuda', got 'abacus'"):
-        torch_for("abacus")
-    if not torch.cuda.is_available():
-        with pytest.raises(
-            ParameterError, match="device='cuda', but PyTorch sees no GPU here; leave device=None"
-        ):
-            SCK(device="cuda").fit_transform(walks((4,), 3))
-
-
-def test_a_batch_too_large_for_the_device_is_halved(monkeypatch):
-    torch = pytest.importorskip("torch")
-    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
-    seen = []
-
-    def encode(x, n, n_threads):
-        seen.append(tuple(x.shape[:2]))
-        if x.shape[0] > 3:
-            raise torch.cuda.OutOfMemoryError("too large")
-        return x.sum((1, 2, 3))[:, None]
-
-    X = walks(LENGTHS, 2)
-    answer = map_batches(encode, X, 1, batch_size=len(X), device="cpu")
-    assert_allclose(answer[:, 0], [x.sum() for x in X], rtol=1e-12)
-    assert max(n for n, _ in seen[1:]) < len(X)
-    assert min(t for _, t in seen) < 170  # each half is padded to its own longest
-
-    def never(x, n, n_threads):
-        raise torch.cuda.OutOfMemoryError("too large")
-
-    with pytest.raises(
-        DataError, match="one recording of 7 frames does not fit into the GPU's memory"
-    ):
-        map_batches(never, X[:1], 1, batch_size=1, device="cpu")
-
-
-@pytest.mark.parametrize(
-    "kernel", [SCK(), SCK(joints=[0, 1]), SCK(signals="velocity"), DCK()], ids=repr
-)
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e12, "zero", "unsure"])
-def test_bad_numbers_are_told_the_same_on_a_device(kernel, wrong):
-    """On a device they are found while it computes; the error is that of the CPU."""
-    pytest.importorskip("torch")
-    X = [SkeletonSequence(x) for x in walks((9, 4, 7, 5), 3)]
-    fitted = {
-        device: clone(kernel).set_params(device=device, batch_size=2).fit(X)
-        for device in (None, "cpu")
-    }
-    bad, confidence = X[2].joints.copy(), None
-    if wrong == "unsure":
-        confidence = np.ones((7, 3))
-        confidence[3, 1] = 0
-    else:
-        bad[3, slice(None) if wrong == "zero" else 2] = 0 if wrong == "zero" else wrong
-    X[2] = X[2].replace(joints=bad, confidence=confidence)
-    messages = []
-    for model in fitted.values():
-        with pytest.raises(
-            DataError, match=r"1 of 4 recordings cannot be used: recording #2 .*frame 3"
-        ) as told:
-            model.transform(X)
-        messages.append(str(told.value))
-    assert messages[0] == messages[1]

@@ -418,28 +418,7 @@ def test_without_convergence_svd_steps_in(monkeypatch):
     few = functools.partial(core_hosvd.hosvd_power, max_sweeps=1)
     assert few(X, POWER, 1.0)[1].all()
     monkeypatch.setattr(core_hosvd, "hosvd_power", few)
-    assert_array_equal(hosvd_power(X, POWER, 0.9), power_norm._svd_power(np, X, POWER, 0.9))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_torch_equals_numpy(dtype, monkeypatch):
-    torch = pytest.importorskip("torch")
-    A = sck_slices(9).astype(dtype)
-    A[1, 2, 3, 3] = np.nan
-    X = dck_tensors().astype(dtype)
-    X[2] = 0
-    monkeypatch.setattr(power_norm, "_MAX_BATCH", 7)
-    for f, values in ((slice_power, A), (functools.partial(hosvd_power, entry_power=0.9), X)):
-        result = f(torch.from_numpy(values), POWER)
-        assert isinstance(result, torch.Tensor)
-        assert result.numpy().dtype == dtype
-        assert_allclose(result.numpy(), f(values, POWER), atol=2e-5)
-    out = torch.from_numpy(A.copy())
-    assert slice_power(out, POWER, out=out) is out
-    assert_allclose(out.numpy(), slice_power(A, POWER), atol=2e-5)
-    assert_array_equal(psd_power(torch.eye(3, dtype=torch.int32) * 4, 0.5).numpy(), np.eye(3) * 2)
-    with pytest.raises(DataError, match="float16"):
-        psd_power(torch.eye(2, dtype=torch.float16), POWER)
+    assert_array_equal(hosvd_power(X, POWER, 0.9), power_norm._svd_power(X, POWER, 0.9))
 
 
 def test_empty_batches():

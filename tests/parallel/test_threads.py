@@ -7,7 +7,6 @@ from walks import walks
 
 from kerneton import SCK, LinearSVM
 from kerneton.exceptions import ParameterError
-from kerneton.kernels.batches import map_batches
 from kerneton.machine import solver
 from kerneton.machine.products import gram
 from kerneton.parallel.threads import count_threads, in_threads, one_blas_thread
@@ -118,18 +117,6 @@ def test_count():
     assert count_threads(-1) >= 1
     with pytest.raises(ParameterError, match="n_jobs must not be 0"):
         count_threads(0)
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_encoding_uses_one_blas_thread_each(n_jobs):
-    seen = set()
-
-    def encode(x, n, n_threads):
-        seen.update(blas_threads())
-        return x.sum((1, 2, 3))[:, None]
-
-    map_batches(encode, walks((4, 5, 6), 3), 1, batch_size=1, n_jobs=n_jobs)
-    assert seen == {1}
 
 
 def test_solvers_use_one_blas_thread(monkeypatch):

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from recognizers import ARMS, branch, dck, sck
+from reference.sck import vectors
 
 from kerneton import DCK, SCK, make_actions, pair
 from kerneton.data.sequence import SkeletonSequence
+from kerneton.kernels.power_norm import psd_power
+from kerneton.kernels.tensors import unique_entries
 from kerneton.prepare.frames import Frames
 from kerneton.prepare.poses import mirror
 from kerneton.prepare.preprocess import Preprocess
@@ -72,6 +75,14 @@ def test_shares_sum_to_the_weighted_features(name, mirrored, poses):
         assert_allclose(division.sum(), 1)
 
 
+def vectors_of(kernel, recording):
+    """v_s of each joint or pair, scaled so that their products carry 1/(T√J); (J, T, d)."""
+    signal = np.float64(kernel._signal(Frames.of([recording])))
+    T, J = signal.shape[:2]
+    share = (1 / (T * np.sqrt(J))) ** (1 / kernel.order)
+    return np.stack([vectors(signal[:, j], kernel._map.table()) * share for j in range(J)])
+
+
 @pytest.mark.parametrize("name", ["order 2", "order 3", "order 3, slices", "order 1", "pairs"])
 def test_the_share_of_a_frame_is_the_derivative_for_its_weight(name, poses):
     """Euler: of a homogeneous function of degree γ of Σ c_s v_s⊗v_s, the derivative for c_s is γ
@@ -82,17 +93,20 @@ def test_the_share_of_a_frame_is_the_derivative_for_its_weight(name, poses):
     kernel = KERNELS[name].set_params(mirror=False, n_pivots_joint=2, n_pivots_time=2).fit([noise])
     weights = weights_for(kernel.transform([noise])[0])
     shares = frame_shares(kernel, noise, weights)
-    map_, order = kernel._map, kernel.order
-    signal = kernel._signal(Frames.of([noise]))[None]
-    v = map_.vectors(signal, np.array([17]), order)[0]
-    from kerneton.kernels.tensors import unique_entries
+    order = kernel.order
+    v = vectors_of(kernel, noise)
+
+    def power(tensors):
+        if order == 1:
+            return tensors**kernel.power
+        return psd_power(tensors, kernel.power)  # of slices
 
     def value(counts):
         scaled = v * counts[:, None] ** (1 / order)
         letters = "abc"[:order]
         terms = ",".join(f"jt{letter}" for letter in letters)
         tensors = np.einsum(f"{terms}->j{letters}", *[scaled] * order)
-        return unique_entries(kernel._power(tensors), order, kernel.entries).ravel() @ weights
+        return unique_entries(power(tensors), order, kernel.entries).ravel() @ weights
 
     expected = []
     for s in range(17):
@@ -111,9 +125,7 @@ def test_orders_without_power_are_sums_written_out(poses):
             weights[n] * (1.0 if a == b else np.sqrt(2)) * v[a] * v[b]
             for n, (a, b) in enumerate((a, b) for a in range(len(v)) for b in range(a, len(v)))
         )
-        for v in kernel._map.vectors(kernel._signal(Frames.of(poses[:1]))[None], np.array([17]), 2)[
-            0, 0
-        ]
+        for v in vectors_of(kernel, poses[0])[0]
     ]
     assert_allclose(share[:, 0], alone, atol=1e-12)
 

@@ -124,10 +124,10 @@ def check_device(args: argparse.Namespace) -> None:
     """Refuse a device that is not there, before anything is read."""
     if args.device is None:
         return
-    from kerneton.kernels.batches import torch_for
+    from kerneton.kernels.engine import find_gpu
 
     try:
-        torch_for(args.device)
+        find_gpu(args.device)
     except ParameterError as error:
         way = "--device cuda needs a GPU that PyTorch sees, without --device the CPU computes"
         raise ParameterError(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.recognize.recognizer import Recognizer
 
-_BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings that are predicted together
+_BLOCK, _GPU_BLOCK = 256, 20_000  # recordings that are predicted together
 
 _UNKNOWN = "unlike anything seen in training"
 _MEANING = (
@@ -152,7 +152,9 @@ def _all_predictions(
             for rows in mapped(client, _predictions, model, recordings, progress)
             for row in rows
         ]
-    size = _BLOCK if model.device is None else _DEVICE_BLOCK
+    from kerneton.kernels.engine import find_gpu
+
+    size = _BLOCK if find_gpu(model.device) is None else _GPU_BLOCK
     blocks = [recordings[i : i + size] for i in range(0, len(recordings), size)]
     ticked = (
         progress(blocks, total=len(blocks), desc="predicting")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -17,6 +17,7 @@ from kerneton.data.layouts import JointsLike, Layout
 from kerneton.data.parameters import QuickParameters, check_choice
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
+from kerneton.kernels.engine import features_on_gpu
 from kerneton.kernels.mirroring import MIRRORS, Mirror, Token
 from kerneton.machine.products import block_grams
 from kerneton.machine.scaling import alignment_weights
@@ -28,16 +29,22 @@ _MOST_FEATURES = 20_000_000  # per recording
 _TOGETHER = 512  # recordings whose signals are in memory at a time
 
 
+class _Alone(NamedTuple):
+    """A kernel as a branch of nothing else."""
+
+    kernel_: Any
+    preprocess_: None = None
+    scale_: None = None
+    weight: float = 1.0
+
+
 class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
-    """Recordings to features in blocks; subclasses define the preparation, the signals and the
-    encoding.
+    """Recordings to features in blocks; subclasses define the preparation and the features.
 
     A subclass has the parameters ``mirror``, ``weighting``, ``batch_size``, ``n_jobs`` and
     ``device``, and defines ``_prepare(frames)`` (check the parameters, learn scales),
-    ``_signal(frames)`` (the input, (N, J, C)), ``_encode(signals, n_frames, n_threads)`` (features
-    of padded signals without mirroring), ``_tokens()`` (the joint or pair of each block),
-    ``_sizes()`` (features per block) and ``_moved(block, flipped)`` (the positions from which a
-    mirrored block takes its features).
+    ``_features(frames, out)`` (features of frames by the core, before weights), ``_tokens()`` (the
+    joint or pair of each block), ``_sizes()`` (features per block) and ``_make_mirror(sizes)``.
     """
 
     block_sizes_: np.ndarray
@@ -45,7 +52,6 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     n_axes_: int = 3  # 2 if z is zero throughout the training recordings
     layout_: Layout | None
     weights_: np.ndarray
-    device: str | None = None
     _mirror: Mirror | None
 
     def fit(self, X: Iterable[Any], y: Any = None) -> Any:
@@ -61,7 +67,7 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Iterable[Any], y: Any = None) -> np.ndarray:
         """Fit and return the features of the training recordings, encoded once."""
         frames = self._fit(X)
-        features = self._features(frames)
+        features = self._computed(frames)
         if self.weighting is not None:
             if y is None:
                 raise DataError('weighting="alignment" learns from labels: pass y')
@@ -81,22 +87,9 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
     def unweighted(self, X: Iterable[Any] | Frames, out: np.ndarray | None = None) -> np.ndarray:
         """`transform` before the weights of blocks."""
         check_is_fitted(self, "block_sizes_")
-        return self._features(X, out) if isinstance(X, Frames) else self._in_parts(X, out)
-
-    def _in_parts(self, X: Iterable[Any], out: np.ndarray | None) -> np.ndarray:
-        """Features of recordings, some hundred at a time, so that the signals of all need not be in
-        memory.
-        """
-        sequences = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
-        n_threads = count_threads(self.n_jobs)
-        if len(sequences) <= _TOGETHER:
-            return self._features(Frames.of(sequences, n_threads), out)
-        dtype = np.result_type(*{s.joints.dtype for s in sequences})
-        out = check_out(out, (len(sequences), int(self.block_sizes_.sum())), dtype)
-        for i in range(0, len(sequences), _TOGETHER):
-            part = Frames.of(sequences[i : i + _TOGETHER], n_threads)
-            self._features(part, out[i : i + _TOGETHER])
-        return out
+        if not isinstance(X, Frames):
+            X = check_sequences(X, n_joints=self.n_joints_in_, layout=self.layout_)
+        return self._computed(X, out)
 
     def weigh(self, features: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Store block weights (n_blocks,) and apply them to features, in place."""
@@ -198,23 +191,30 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         """Whether mirrored features can be computed from unmirrored ones."""
         return True
 
-    def _encode_mirrored(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
-        features = self._encode(signals, n_frames, n_threads)
-        return features if self._mirror is None else self._mirror.average(features)
-
     def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
-        """Features of checked recordings without weights, into ``out`` if given."""
-        from kerneton.kernels.batches import map_batches
+        """Features of frames without weights by the core, into ``out`` if given."""
+        raise NotImplementedError
 
-        return map_batches(
-            self._encode_mirrored,
-            frames.split(self._signal(frames)),
-            int(self.block_sizes_.sum()),
-            batch_size=self.batch_size,
-            n_jobs=self.n_jobs,
-            device=self.device,
-            out=out,
-        )
+    def _computed(
+        self, X: list[SkeletonSequence] | Frames, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Features of checked recordings without weights, into ``out`` if given."""
+        plain = copy.copy(self)
+        plain.weighting = None
+        found = features_on_gpu([_Alone(plain)], X, out=out)
+        if found is not None:
+            return found
+        if isinstance(X, Frames):
+            return self._features(X, out)
+        n_threads = count_threads(self.n_jobs)
+        if len(X) <= _TOGETHER:
+            return self._features(Frames.of(X, n_threads), out)
+        dtype = np.result_type(*{s.joints.dtype for s in X})
+        out = check_out(out, (len(X), int(self.block_sizes_.sum())), dtype)
+        # Some hundred at a time, so that the signals of all need not be in memory.
+        for i in range(0, len(X), _TOGETHER):
+            self._features(Frames.of(X[i : i + _TOGETHER], n_threads), out[i : i + _TOGETHER])
+        return out
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "block_sizes_")

@@ -21,12 +21,6 @@ from kerneton.data.parameters import (
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError, OutdatedWarning, ParameterError
 from kerneton.kernels.blocks import BlockKernel, check_feature_count, check_out, resolve_joints
-from kerneton.kernels.displacement import (
-    centred,
-    extents_of,
-    harmonic_sums,
-    plan_harmonics,
-)
 from kerneton.kernels.mirroring import (
     Mirror,
     Token,
@@ -38,7 +32,6 @@ from kerneton.kernels.mirroring import (
 from kerneton.kernels.power_norm import hosvd_power
 from kerneton.kernels.signals import SIGNALS, learn_scale, signal_of
 from kerneton.kernels.tensors import gaussian_features
-from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 from kerneton.prepare.frames import Frames
 
 _LIFTING = 0.75  # below this power, single precision of the sums would be visible in the features
@@ -189,8 +182,6 @@ class DCK(BlockKernel):
         )
 
     def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
-        if self.device is not None:
-            return super()._features(frames, out)
         signal = signal_of(self.signal_name, frames)
         out = check_out(out, (len(frames), int(self.block_sizes_.sum())), signal.dtype)
         if self.power < _LIFTING:
@@ -201,9 +192,7 @@ class DCK(BlockKernel):
         def work(first: int, last: int) -> None:
             for start in range(first, last, self.batch_size):
                 stop = min(start + self.batch_size, last)
-                tensors = np.empty((stop - start, *displacements.shape), signal.dtype)
-                displacements.sums(start, stop, tensors)
-                self._check_widths(displacements.widest[start:stop])
+                tensors = self._sums(displacements, start, stop)
                 features = self._entries_of(hosvd_power(tensors, self.power, self.entry_power))
                 out[start:stop] = (
                     features if self._mirror is None else self._mirror.average(features)
@@ -212,16 +201,27 @@ class DCK(BlockKernel):
         frames.each(work)
         return out
 
-    def _displacements(self, signal: np.ndarray, frames: Frames) -> Displacements:
-        lengths, which = np.unique(frames.lengths, return_inverse=True)
+    def _sums(self, displacements: Displacements, first: int, last: int) -> np.ndarray:
+        """Tensors of some recordings before power normalisation, (B, n_pairs, Z, Z₃, Z₃)."""
+        tensors = np.empty((last - first, *displacements.shape), displacements.dtype)
+        displacements.sums(first, last, tensors)
+        self._check_widths(displacements.widest[first:last])
+        return tensors
+
+    def _times(self, n_frames: int) -> np.ndarray:
+        """z(s/T) of the frames of a recording, (T, Z₃)."""
         early = self.pivot_margin * self.sigma_time
-        times = gaussian_features(
-            np.concatenate([np.arange(1, n + 1) / n for n in lengths]),
+        return gaussian_features(
+            np.arange(1, n_frames + 1) / n_frames,
             sigma=self.sigma_time,
             n_pivots=self.n_pivots_time,
             low=-early,
             high=1.0 + early,
         )
+
+    def _displacements(self, signal: np.ndarray, frames: Frames) -> Displacements:
+        lengths, which = np.unique(frames.lengths, return_inverse=True)
+        times = np.concatenate([self._times(int(n)) for n in lengths])
         return Displacements(
             signal,
             frames.starts[:-1],
@@ -234,7 +234,7 @@ class DCK(BlockKernel):
             n_pivots=self.n_pivots_joint,
             reach=self._reach(),
             sigma_span=self.sigma_span,
-            tol=self._tolerance(signal),
+            tol=self._tolerance(signal.dtype),
             scale=self.scale_,
             n_axes=self.n_axes_,
         )
@@ -253,96 +253,14 @@ class DCK(BlockKernel):
         features *= 2**0.5
         return features
 
-    def _encode(self, x: Any, n_frames: Any, n_threads: int = 1) -> Any:  # noqa: ARG002
-        xp = namespace_of(x)
-        if self.joints_ != tuple(range(x.shape[2])):
-            x = x[:, :, index_like(self.joints_, x)]
-        if self.power < _LIFTING and x.dtype == xp.float32:
-            double = as_dtype_of(x, xp.ones(1, dtype=xp.float64))
-            return as_dtype_of(self._encode_chosen(double, n_frames), x)
-        return self._encode_chosen(x, n_frames)
-
-    def _encode_chosen(self, x: Any, n_frames: Any) -> Any:
-        tensors = self._fused_sums(x, n_frames)  # (B, n_pairs, 3Z₂, Z₃, Z₃)
-        if tensors is None:
-            x = centred(x, n_frames)
-            tensors = self._sums(x, self._times(x, n_frames), n_frames)
-        if self.n_axes_ < 3:  # z is always zero
-            tensors = tensors[:, :, : self.n_axes_ * self.n_pivots_joint]
-        tensors = hosvd_power(tensors, self.power, self.entry_power)
-        flat = tensors.reshape(len(tensors), -1)
-        return flat[:, index_like(self._entries, flat)] * 2**0.5
-
-    def _fused_sums(self, x: Any, n_frames: Any) -> Any | None:
-        """The sums in one kernel on a GPU; None elsewhere."""
-        if not is_torch(x) or not x.is_cuda:
-            return None
-        from kerneton.kernels.cuda import launch
-
-        return launch.dck_sums(
-            x,
-            n_frames,
-            self._local_pairs,
-            sigma=self.sigma_joint,
-            n_pivots=self.n_pivots_joint,
-            reach=self._reach(),
-            sigma_span=self.sigma_span,
-            sigma_time=self.sigma_time,
-            n_times=self.n_pivots_time,
-            reach_time=self.pivot_margin * self.sigma_time,
-            tol=self._tolerance(x),
-        )
-
-    def _times(self, x: Any, n_frames: Any) -> Any:
-        """z(s/T), zero where padded; (B, T, Z₃)."""
-        time = asarray_like(np.arange(1, x.shape[1] + 1), x) / as_dtype_of(n_frames, x)[:, None]
-        reach = self.pivot_margin * self.sigma_time
-        z = gaussian_features(
-            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-reach, high=1.0 + reach
-        )
-        return z * (time < 1 + 0.5 / x.shape[1])[..., None]
-
-    def _sums(self, x: Any, z: Any, n_frames: Any) -> Any:
-        n_joints = len(self.joints_)
-        same: dict[str, Any] = {
-            "sigma": self.sigma_joint,
-            "n_pivots": self.n_pivots_joint,
-            "sigma_span": self.sigma_span,
-            "reach": self._reach(),
-        }
-        sums = self._harmonics(x, z, same)
-        # One frame has no pair of frames: exactly zero, since the power would enlarge rounding
-        # errors.
-        share = as_dtype_of(n_frames > 1, x) / (n_joints * as_dtype_of(n_frames, x))
-        return sums * share[:, None, None, None, None]
-
-    def _harmonics(self, x: Any, z: Any, same: dict[str, Any]) -> Any:
-        """Sums by harmonics; the plan of a recording does not depend on its batch."""
-        tol, extents = self._tolerance(x), extents_of(x)
-        for extent in np.unique(extents):
-            # or says that it is too wide
-            plan_harmonics(float(extent), self.sigma_joint, tol, self._reach())
-
-        def sums(rows: Any, extent: float) -> Any:
-            return harmonic_sums(
-                x[rows], z[rows], self._local_pairs, extent=extent, tol=tol, **same
-            )
-
-        if (extents == extents[0]).all():
-            return sums(slice(None), float(extents[0]))
-        groups = [np.flatnonzero(extents == extent) for extent in np.unique(extents)]
-        parts = [sums(index_like(rows, x), float(extents[rows[0]])) for rows in groups]
-        back = np.argsort(np.concatenate(groups))
-        return namespace_of(x).concatenate(parts, 0)[index_like(back, x)]
-
-    def _tolerance(self, x: Any) -> float:
+    def _tolerance(self, dtype: np.dtype) -> float:
         """The tolerance of the sums that gives features within ``tol``, limited by the
         precision.
         """
-        eps = float(namespace_of(x).finfo(x.dtype).eps)
+        eps = float(np.finfo(dtype).eps)
         if self.tol < 32 * eps:
             raise ParameterError(
-                f"tol={self.tol:g} cannot be met in {x.dtype}; ask for {32 * eps:.0e} or more, "
+                f"tol={self.tol:g} cannot be met in {dtype}; ask for {32 * eps:.0e} or more, "
                 "or use float64 recordings"
             )
         return max(self.tol ** (1 / self.power), 32 * eps)

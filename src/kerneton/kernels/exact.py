@@ -17,7 +17,6 @@ from kerneton.data.parameters import check_choice, check_in, check_width
 from kerneton.data.progress import Progress, silent
 from kerneton.data.wording import many
 from kerneton.exceptions import KernetonWarning
-from kerneton.kernels.displacement import span_window
 from kerneton.kernels.tensors import gaussian
 
 _LONG = 60.0  # seconds from which a kernel says beforehand how long it will take
@@ -227,3 +226,15 @@ def _foreseen(name: str, n_pairs: int, seconds: float) -> str:
         f"recordings and few joints; {name[:3].upper()}(...) gives features that approximate it in "
         "a fraction of the time"
     )
+
+
+def span_window(n_frames: int, sigma_span: float | None) -> np.ndarray:
+    """B = G_σ4(s-s') without its diagonal, (T, T); ones without a window.
+
+    >>> span_window(2, None).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    steps = np.subtract.outer(np.arange(n_frames), np.arange(n_frames)).astype(float)
+    window = np.ones_like(steps) if sigma_span is None else gaussian(steps, sigma_span)
+    np.fill_diagonal(window, 0)
+    return window

@@ -8,14 +8,12 @@ import functools
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from kerneton.core.mirror import average
 from kerneton.data.layouts import Layout
 from kerneton.exceptions import ParameterError
-from kerneton.machine.arrays import asarray_like, index_like, is_torch
 
 Token = tuple[int, ...]  # a joint, or a pair of joints, by position
 
@@ -50,14 +48,8 @@ class Mirror:
     own: np.ndarray  # (n_features,) 1/2, or √2/2 if two blocks become one; 3/4 if partly mirrored
     other: np.ndarray  # (n_features,) the same; 1/4 if partly mirrored
 
-    def average(self, features: Any, n_threads: int = 1) -> Any:
-        """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept),
-        NumPy or torch.
-        """
-        if is_torch(features):
-            own, other = asarray_like(self.own, features), asarray_like(self.other, features)
-            columns, source = index_like(self.columns, features), index_like(self.source, features)
-            return features[:, columns] * own + features[:, source] * other
+    def average(self, features: np.ndarray, n_threads: int = 1) -> np.ndarray:
+        """Mean of each recording's features and those of its mirror image; (n, all) → (n, kept)."""
         return average(features, self.columns, self.source, self.own, self.other, n_threads)
 
 

@@ -2,8 +2,8 @@
 cores.
 
 Raising a spectrum to a power 0 < γ ≤ 1 reduces the effect of how often a pattern occurs, but keeps
-whether it occurs. Every function takes NumPy arrays or torch tensors, one or a batch (leading
-axes), and returns the same type and precision. The arithmetic is float64 also for float32 data: x^γ
+whether it occurs. Every function takes an array, one or a batch (leading axes), and returns the
+same precision. The arithmetic is float64 also for float32 data: x^γ
 turns an error ε in an eigenvalue near zero into ε^γ, so that float32 rounding (6e-8) would cost
 2e-3 at γ = 0.36.
 
@@ -12,8 +12,7 @@ errors of the decomposition reach about half of that. Without this convention, n
 agree on a singular matrix. Larger eigenvalues have errors of a few eps·max|λ| in any method, so
 results agree only to (eps/λ)·λ^γ.
 
-Matrices of order 4 to 128 in NumPy arrays are computed by the core, many at a time; others by
-LAPACK. Torch tensors on a GPU are computed by our own kernels, see ``cuda/jacobi.cu``.
+Matrices of order 4 to 128 are computed by the core, many at a time; others by LAPACK.
 """
 
 from __future__ import annotations
@@ -27,19 +26,16 @@ from kerneton.core import hosvd as core_hosvd
 from kerneton.core import powers, sck
 from kerneton.data.parameters import check_in
 from kerneton.exceptions import DataError
-from kerneton.kernels.cuda import launch as _cuda
-from kerneton.machine.arrays import namespace_of
 from kerneton.parallel.threads import one_blas_thread
 
 EPS = float(np.finfo(np.float64).eps)
-_MAX_BATCH = 16384  # cuSOLVER fails on batches of 100,000
 _SMALLEST_POLE = 2e-15  # of the matrix's norm: above rounding errors
 # Powers: below the first, rounding errors of eigenvalues would be visible, above the second those
 # of the sum.
 _LOWEST, _HIGHEST = 0.35, 0.5
 
 
-def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
+def psd_power(A: np.ndarray, power: float, *, out: np.ndarray | None = None) -> np.ndarray:
     """Power of symmetric positive semi-definite matrices.
 
     ``A = U diag(λ) Uᵀ`` becomes ``U diag(max(λ, 0)^power) Uᵀ``; eigenvalues below 2√n·eps·max|λ|
@@ -58,7 +54,7 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     Returns
     -------
     array of shape (..., n, n)
-        Type and precision of ``A``; a matrix that contains NaN or infinity gives NaN and does not
+        Precision of ``A``; a matrix that contains NaN or infinity gives NaN and does not
         affect the others.
 
     Examples
@@ -69,8 +65,7 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
            [1., 2.]])
     """
     check_in("power", power, 0, 1, closed="right")
-    xp = namespace_of(A)
-    A = _floating(xp, A)
+    A = _floating(A)
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise DataError(
             f"expected square matrices of shape (..., n, n), got shape {tuple(A.shape)}"
@@ -82,13 +77,13 @@ def psd_power(A: Any, power: float, *, out: Any = None) -> Any:
     if power == 1 or 0 in A.shape:
         return _written(A, out)
     batch = A.reshape((-1, *A.shape[-2:]))
-    in_place = xp is np and out is not None and out.flags.c_contiguous
-    target = out.reshape(batch.shape) if in_place else None
-    result = _power(xp, batch, power, target)
-    return out if result is target else _written(result.reshape(A.shape), out)
+    if out is not None and out.flags.c_contiguous:
+        _power(batch, power, out.reshape(batch.shape))
+        return out
+    return _written(_power(batch, power).reshape(A.shape), out)
 
 
-def slice_power(T: Any, power: float, *, out: Any = None) -> Any:
+def slice_power(T: np.ndarray, power: float, *, out: np.ndarray | None = None) -> np.ndarray:
     """Slice-wise EPN of third-order tensors: every slice ``T[..., k, :, :]`` to the given power.
 
     Sums of ``v⊗v⊗v`` are super-symmetric, so slicing along the first index is slicing along any.
@@ -117,7 +112,7 @@ def slice_power(T: Any, power: float, *, out: Any = None) -> Any:
     return psd_power(T, power, out=out)
 
 
-def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
+def hosvd_power(X: np.ndarray, power: float, entry_power: float = 1.0) -> np.ndarray:
     """EPN of third-order tensors by higher-order singular value decomposition.
 
     ``X = E ×₁A₁ ×₂A₂ ×₃A₃`` becomes ``V = sgn(E)|E|^power ×₁A₁ ×₂A₂ ×₃A₃`` and then
@@ -141,15 +136,14 @@ def hosvd_power(X: Any, power: float, entry_power: float = 1.0) -> Any:
     """
     check_in("power", power, 0, 1, closed="right")
     check_in("entry_power", entry_power, 0, 1, closed="right")
-    xp = namespace_of(X)
-    X = _floating(xp, X)
+    X = _floating(X)
     if X.ndim < 3:
         raise DataError(f"expected tensors of shape (..., a, b, c), got shape {tuple(X.shape)}")
     if 0 in X.shape or power == entry_power == 1:
         return X
     if power == 1:
-        return xp.sign(X) * xp.abs(X) ** entry_power
-    return _hosvd(xp, X.reshape((-1, *X.shape[-3:])), power, entry_power).reshape(X.shape)
+        return np.sign(X) * np.abs(X) ** entry_power
+    return _hosvd(X.reshape((-1, *X.shape[-3:])), power, entry_power).reshape(X.shape)
 
 
 @functools.lru_cache(maxsize=16)
@@ -187,89 +181,63 @@ def resolvents(power: float, dtype: Any) -> np.ndarray | None:
     return found
 
 
-def _power(xp: Any, A: Any, power: float, out: Any = None) -> Any:
-    """Power of a batch (B, n, n), by the core into ``out`` if it takes the order, otherwise by the
-    library's eigh.
+def _power(A: np.ndarray, power: float, out: np.ndarray | None = None) -> np.ndarray:
+    """Power of a batch (B, n, n), by the core into ``out`` if it takes the order, otherwise by
+    LAPACK.
     """
-    if xp is np and powers.MIN_ORDER <= A.shape[-1] <= powers.MAX_ORDER:
-        out = np.empty(A.shape, A.dtype) if out is None else out
-        failed = powers.psd_power(A, power, out)
-        if failed.any():
-            out[failed] = _eigh_power(np, A[failed], power)
-        return out
-    if xp is not np and (result := _cuda.psd_power(A, power)) is not None:
-        return result
-    parts = [_eigh_power(xp, A[i : i + _MAX_BATCH], power) for i in range(0, len(A), _MAX_BATCH)]
-    return parts[0] if len(parts) == 1 else xp.concatenate(parts)
+    if not powers.MIN_ORDER <= A.shape[-1] <= powers.MAX_ORDER:
+        return _written(_eigh_power(A, power), out)
+    out = np.empty(A.shape, A.dtype) if out is None else out
+    failed = powers.psd_power(A, power, out)
+    if failed.any():
+        out[failed] = _eigh_power(A[failed], power)
+    return out
 
 
-def _eigh_power(xp: Any, A: Any, power: float) -> Any:
-    B, scale, finite = _scaled(xp, A)
-    lam, U = xp.linalg.eigh(B)  # (B, n), (B, n, n)
-    floor = 2 * A.shape[-1] ** 0.5 * EPS * xp.amax(xp.abs(lam), axis=-1, keepdims=True)
-    lam = xp.where(lam > floor, lam, xp.zeros_like(lam)) ** power
-    return _restored(
-        xp, (U * lam[..., None, :]) @ xp.swapaxes(U, -1, -2), scale**power, finite, A.dtype
-    )
+def _eigh_power(A: np.ndarray, power: float) -> np.ndarray:
+    B, scale, finite = _scaled(A)
+    lam, U = np.linalg.eigh(B)  # (B, n), (B, n, n)
+    floor = 2 * A.shape[-1] ** 0.5 * EPS * np.abs(lam).max(axis=-1, keepdims=True)
+    lam = np.where(lam > floor, lam, 0.0) ** power
+    found = (U * lam[..., None, :]) @ np.swapaxes(U, -1, -2)
+    return _restored(found, scale**power, finite, A.dtype)
 
 
-def _hosvd(xp: Any, X: Any, power: float, entry_power: float) -> Any:
-    """EPN of a batch (B, a, b, c), by the core if it serves their size, otherwise by the library's
-    svd.
-    """
-    if xp is np and core_hosvd.MIN_SIZE <= X[0].size <= core_hosvd.MAX_SIZE:
-        found, failed = core_hosvd.hosvd_power(X, power, entry_power)
-        if failed.any():
-            found[failed] = _svd_power(np, X[failed], power, entry_power)
-        return found
-    if xp is not np and (result := _cuda.hosvd_power(X, power, entry_power)) is not None:
-        return result
-    return _svd_power(xp, X, power, entry_power)
+def _hosvd(X: np.ndarray, power: float, entry_power: float) -> np.ndarray:
+    """EPN of a batch (B, a, b, c), by the core if it serves their size, otherwise by LAPACK."""
+    if not core_hosvd.MIN_SIZE <= X[0].size <= core_hosvd.MAX_SIZE:
+        return _svd_power(X, power, entry_power)
+    found, failed = core_hosvd.hosvd_power(X, power, entry_power)
+    if failed.any():
+        found[failed] = _svd_power(X[failed], power, entry_power)
+    return found
 
 
-def _svd_power(xp: Any, X: Any, power: float, entry_power: float) -> Any:
-    E, scale, finite = _scaled(xp, X)
+def _svd_power(X: np.ndarray, power: float, entry_power: float) -> np.ndarray:
+    E, scale, finite = _scaled(X)
     _, a, b, c = E.shape
     unfolded = (
         E.reshape(-1, a, b * c),
-        xp.swapaxes(E, 1, 2).reshape(-1, b, a * c),
-        xp.swapaxes(E.reshape(-1, a * b, c), 1, 2),
+        np.swapaxes(E, 1, 2).reshape(-1, b, a * c),
+        np.swapaxes(E.reshape(-1, a * b, c), 1, 2),
     )
-    single = X.dtype == xp.float32 and power >= 0.5
-    A1, A2, A3 = (_left_vectors(xp, M, single=single) for M in unfolded)
-    E = _multilinear(xp, E, *(xp.swapaxes(A, 1, 2) for A in (A1, A2, A3)))
-    floor = max(a, b, c) * EPS * xp.amax(xp.abs(E), axis=(-3, -2, -1), keepdims=True)
-    E = xp.where(xp.abs(E) > floor, xp.sign(E) * xp.abs(E) ** power, xp.zeros_like(E))
-    V = _multilinear(xp, E, A1, A2, A3)
-    V = xp.sign(V) * xp.abs(V) ** entry_power
-    return _restored(xp, V, scale ** (power * entry_power), finite, X.dtype)
+    A1, A2, A3 = (np.linalg.svd(M, full_matrices=False)[0] for M in unfolded)
+    E = _multilinear(E, *(np.swapaxes(A, 1, 2) for A in (A1, A2, A3)))
+    floor = max(a, b, c) * EPS * np.abs(E).max(axis=(-3, -2, -1), keepdims=True)
+    E = np.where(np.abs(E) > floor, np.sign(E) * np.abs(E) ** power, 0.0)
+    V = _multilinear(E, A1, A2, A3)
+    V = np.sign(V) * np.abs(V) ** entry_power
+    return _restored(V, scale ** (power * entry_power), finite, X.dtype)
 
 
-def _left_vectors(xp: Any, M: Any, *, single: bool) -> Any:
-    """Left singular vectors of a batch (B, m, k) in float64, as columns.
-
-    On a GPU and in single precision they are eigenvectors of M Mᵀ, if the power does not enlarge
-    what squaring loses.
-    """
-    if single and xp is not np and M.is_cuda:
-        vectors = _cuda.psd_power(M @ xp.swapaxes(M, 1, 2), 1.0, vectors=True)
-        if vectors is not None:
-            return vectors
-    if (
-        xp is not np and M.is_cuda and M.shape[1] < M.shape[2]
-    ):  # cuSOLVER only has batches of small square matrices
-        M = xp.swapaxes(xp.linalg.qr(xp.swapaxes(M, 1, 2), mode="r")[1], 1, 2)
-    return xp.linalg.svd(M, full_matrices=False)[0]
-
-
-def _multilinear(xp: Any, X: Any, A1: Any, A2: Any, A3: Any) -> Any:
+def _multilinear(X: np.ndarray, A1: np.ndarray, A2: np.ndarray, A3: np.ndarray) -> np.ndarray:
     """``X ×₁A₁ ×₂A₂ ×₃A₃`` of a batch (B, a, b, c) as three matrix products."""
     n, a, b, c = X.shape
     X = (A1 @ X.reshape(n, a, b * c)).reshape(n, A1.shape[1], b, c)
-    return A2[:, None] @ X @ xp.swapaxes(A3, 1, 2)[:, None]
+    return A2[:, None] @ X @ np.swapaxes(A3, 1, 2)[:, None]
 
 
-def _written(result: Any, out: Any) -> Any:
+def _written(result: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     """The result, written into ``out`` if given."""
     if out is None:
         return result
@@ -277,40 +245,29 @@ def _written(result: Any, out: Any) -> Any:
     return out
 
 
-def _scaled(xp: Any, A: Any) -> tuple[Any, Any, Any]:
+def _scaled(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Batch in float64 divided by a power of two near its largest entry; that scale; which are
     finite.
 
     Items with NaN or infinity become zero: LAPACK would fail on the whole batch for one of them.
     """
-    axes = tuple(range(1, A.ndim))
-    A = _as_float64(xp, A)
-    largest = xp.amax(xp.abs(A), axis=axes, keepdims=True)
-    finite = xp.isfinite(largest)
+    A = A.astype(np.float64, copy=False)
+    largest = np.abs(A).max(axis=tuple(range(1, A.ndim)), keepdims=True)
+    finite = np.isfinite(largest)
     usable = finite & (largest > 0)
-    one = xp.ones_like(largest)
-    scale = 2.0 ** xp.floor(xp.log2(xp.where(usable, largest, one)))
-    return xp.where(usable, A, xp.zeros_like(A)) / scale, scale, finite
+    scale = 2.0 ** np.floor(np.log2(np.where(usable, largest, 1.0)))
+    return np.where(usable, A, 0.0) / scale, scale, finite
 
 
-def _restored(xp: Any, A: Any, scale: Any, finite: Any, dtype: Any) -> Any:
-    A = xp.where(finite, A * scale, xp.full_like(A, float("nan")))
-    return A.astype(dtype, copy=False) if xp is np else A.to(dtype)
+def _restored(A: np.ndarray, scale: np.ndarray, finite: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.where(finite, A * scale, np.nan).astype(dtype, copy=False)
 
 
-def _as_float64(xp: Any, A: Any) -> Any:
-    return A.astype(np.float64, copy=False) if xp is np else A.to(xp.float64)
-
-
-def _floating(xp: Any, A: Any) -> Any:
+def _floating(A: np.ndarray) -> np.ndarray:
     """``A`` as an array of float32 or float64; integers become float64."""
-    if xp is np:
-        A = np.asarray(A)
-        integer = A.dtype.kind in "iu"
-    else:
-        integer = not A.dtype.is_floating_point and not A.dtype.is_complex and A.dtype != xp.bool
-    if integer:
-        return _as_float64(xp, A)
-    if A.dtype not in (xp.float32, xp.float64):
+    A = np.asarray(A)
+    if A.dtype.kind in "iu":
+        return A.astype(np.float64)
+    if A.dtype not in (np.float32, np.float64):
         raise DataError(f"expected float32 or float64, got {A.dtype}")
     return A

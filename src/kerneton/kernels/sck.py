@@ -36,11 +36,9 @@ from kerneton.kernels.tensors import (
     VectorMap,
     entry_table,
     n_entries,
-    outer_power_sum,
     unique_entries,
     vector_map,
 )
-from kerneton.machine.arrays import as_dtype_of, is_torch, namespace_of
 from kerneton.parallel.threads import in_threads
 from kerneton.prepare.frames import Frames
 
@@ -219,8 +217,6 @@ class SCK(BlockKernel):
         return self.order < 3 or self.entries != "upper"
 
     def _features(self, frames: Frames, out: np.ndarray | None = None) -> np.ndarray:
-        if self.device is not None:
-            return super()._features(frames, out)
         signals, rows, unit = self._inputs(frames)
         out = check_out(out, (len(frames), int(self.block_sizes_.sum())), signals[0].dtype)
         if self._is_hosvd():  # in float64: the power would turn rounding errors of 1e-7 into 1e-2
@@ -278,51 +274,6 @@ class SCK(BlockKernel):
 
     def _is_hosvd(self) -> bool:
         return self.order == 3 and self.epn == "hosvd" and not self.power == self.entry_power == 1
-
-    def _encode(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
-        features = self._fused(signals, n_frames, n_threads)
-        if features is None:
-            tensors = self._tensors(signals, n_frames)
-            features = as_dtype_of(unique_entries(tensors, self.order, self.entries), signals)
-        return features.reshape(len(features), -1)
-
-    def _encode_mirrored(self, signals: Any, n_frames: Any, n_threads: int = 1) -> Any:
-        if self._mirror is None or self._mirrors_features():
-            return super()._encode_mirrored(signals, n_frames, n_threads)
-        tensors = self._tensors(signals, n_frames)
-        mean = self._mirror.average(tensors.reshape(len(tensors), -1))
-        mean = mean.reshape(len(tensors), len(self._mirror.kept), *tensors.shape[2:])
-        features = unique_entries(mean, self.order, self.entries).reshape(len(tensors), -1)
-        return as_dtype_of(features, signals)
-
-    def _tensors(self, signals: Any, n_frames: Any) -> Any:
-        """Sums over frames after power normalisation; (B, J, d, d, d)."""
-        if self.power < 1:  # in float64: the power would turn rounding errors of 1e-7 into 1e-2
-            xp = namespace_of(signals)
-            signals = as_dtype_of(signals, xp.ones(1, dtype=xp.float64))
-        v = self._map.vectors(signals, n_frames, self.order)  # (B, J, T, d)
-        return self._power(outer_power_sum(v, self.order))
-
-    def _fused(self, signals: Any, n_frames: Any, n_threads: int) -> Any | None:  # noqa: ARG002
-        """Features (B, J, n_entries) in one kernel of a GPU, if the steps are the paper's;
-        otherwise None.
-        """
-        if self.order != 3 or self.epn != "slices" or self.power == 1 or not is_torch(signals):
-            return None
-        from kerneton.kernels.cuda import launch
-
-        return launch.sck_features(signals, n_frames, self._map.table(), self.power, self.entries)
-
-    def _power(self, tensors: Any) -> Any:
-        if self.power == 1 and (self.entry_power == 1 or self.epn != "hosvd"):
-            return tensors
-        if self.order == 1:
-            return tensors**self.power
-        if self.order == 2:
-            return psd_power(tensors, self.power)
-        if self.epn == "hosvd":
-            return hosvd_power(tensors, self.power, self.entry_power)
-        return slice_power(tensors, self.power)
 
     def _signal(self, frames: Frames) -> np.ndarray:
         """The chosen signals side by side, (N, J, n_axes * n_signals)."""

@@ -18,7 +18,6 @@ import numpy as np
 from kerneton.data.parameters import check_choice, check_in, check_positive, check_width
 from kerneton.exceptions import ParameterError
 from kerneton.kernels.signals import SIGNALS
-from kerneton.machine.arrays import as_dtype_of, asarray_like, index_like, is_torch, namespace_of
 
 
 class Part(NamedTuple):
@@ -54,39 +53,6 @@ class VectorMap(NamedTuple):
     def reach(self, part: Part) -> float:
         """The position of the outermost pivots of a signal."""
         return 1.0 + self.margin * part.sigma
-
-    def times(self, frames: Any, n_frames: Any) -> Any:
-        """Relative times s/T of frames s = 1, 2, ..."""
-        return frames / n_frames
-
-    def vectors(self, signals: Any, n_frames: Any, order: int) -> Any:
-        """v_is = [√β₁ φ(x_is); √β₂ z(s/T)], scaled so that ``order`` outer products carry 1/(T√J);
-        (B, J, T, d).
-
-        ``signals`` (B, T, J, n_axes n_signals) may contain any numbers beyond ``n_frames`` (B,).
-        """
-        xp = namespace_of(signals)
-        B, T, J, _ = signals.shape
-        lengths = as_dtype_of(n_frames, signals)
-        frames = asarray_like(np.arange(1, T + 1), signals)
-        time = self.times(frames, lengths[:, None])  # (B, T)
-        early = self.margin * self.sigma_time
-        z = gaussian_features(
-            time, sigma=self.sigma_time, n_pivots=self.n_pivots_time, low=-early, high=1.0 + early
-        )
-        columns = []
-        for i, part in enumerate(self.parts):
-            reach = self.reach(part)
-            signal = signals[..., self.n_axes * i : self.n_axes * (i + 1)]
-            phi = gaussian_features(
-                signal, sigma=part.sigma, n_pivots=part.n_pivots, low=-reach, high=reach
-            )
-            columns.append(phi.reshape(B, T, J, self.n_axes * part.n_pivots) * part.weight**0.5)
-        tail = (z * self.time_weight**0.5)[:, :, None, :]
-        columns.append(xp.broadcast_to(tail, (B, T, J, self.n_pivots_time)))
-        v = xp.concatenate(columns, -1).swapaxes(1, 2)
-        share = (frames < lengths[:, None] + 0.5) / (lengths[:, None] * J**0.5)  # 0 for padding
-        return v * (share ** (1 / order))[:, None, :, None]
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 (of a tuple, which holds nothing alive)
     def table(self) -> np.ndarray:
@@ -187,8 +153,8 @@ def pivot_scale(n_pivots: int, low: float, high: float, sigma: float) -> float:
 
 
 def gaussian_features(
-    u: Any, *, sigma: float, n_pivots: int, low: float = -1.0, high: float = 1.0
-) -> Any:
+    u: np.ndarray, *, sigma: float, n_pivots: int, low: float = -1.0, high: float = 1.0
+) -> np.ndarray:
     """φ(u)_z = √c exp(-(u-ζ_z)²/σ²), so that φ(u)·φ(v) ≈ exp(-(u-v)²/2σ²); (...,) → (..., Z).
 
     Inside the interval the error falls like exp(-π²σ²/2Δ²) with the spacing Δ; outside, φ fades to
@@ -198,10 +164,9 @@ def gaussian_features(
     >>> bool(abs(x[0] @ x[1] - gaussian(0.2, 0.5)) < 1e-5)
     True
     """
-    xp = namespace_of(u)
-    zeta = asarray_like(pivots(n_pivots, low, high), u)
+    zeta = pivots(n_pivots, low, high).astype(u.dtype)
     scale = pivot_scale(n_pivots, low, high, sigma)
-    return xp.exp((u[..., None] - zeta) ** 2 * (-1 / sigma**2)) * scale
+    return np.exp((u[..., None] - zeta) ** 2 * (-1 / sigma**2)) * scale
 
 
 def gaussian(u: Any, sigma: float) -> Any:
@@ -252,7 +217,7 @@ def entry_table(d: int, order: int, entries: str) -> tuple[np.ndarray, np.ndarra
     return np.stack([kept[:, o] @ strides for o in orders]), weights
 
 
-def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
+def unique_entries(tensors: np.ndarray, order: int, entries: str = "simplex") -> np.ndarray:
     """The unique entries of a symmetric tensor, weighted by √multiplicity; (..., d, d, d) → (...,
     n_entries).
 
@@ -264,11 +229,11 @@ def unique_entries(tensors: Any, order: int, entries: str = "simplex") -> Any:
     d = tensors.shape[-1]
     positions, weights = entry_table(d, order, entries)
     flat = tensors.reshape(*tensors.shape[: tensors.ndim - order], d**order)
-    kept = sum(flat[..., index_like(p, tensors)] for p in positions)
-    return kept * asarray_like(weights / len(positions), tensors)
+    kept = sum(flat[..., p] for p in positions)
+    return kept * (weights / len(positions)).astype(tensors.dtype)
 
 
-def outer_power_sum(v: Any, order: int) -> Any:
+def outer_power_sum(v: np.ndarray, order: int) -> np.ndarray:
     """Σ_s v_s ⊗ ... ⊗ v_s, `order` times; (B, J, T, d) → (B, J, d, ...).
 
     For order 3 the sum over frames is one matrix product of v with its own row-wise products.
@@ -284,13 +249,9 @@ def outer_power_sum(v: Any, order: int) -> Any:
     if order == 2:
         return transposed @ v
     *lead, n_frames, d = v.shape
-    if is_torch(v):
-        squares = (v[..., :, None] * v[..., None, :]).reshape(*lead, n_frames, d * d)
-        return (transposed @ squares).reshape(*lead, d, d, d)
     # One recording at a time: its products fit into the processor's cache.
-    xp = namespace_of(v)
-    out = xp.empty((*lead, d, d * d), dtype=v.dtype)
+    out = np.empty((*lead, d, d * d), dtype=v.dtype)
     for recording, row in zip(v, out, strict=True):
         squares = (recording[..., :, None] * recording[..., None, :]).reshape(-1, n_frames, d * d)
-        xp.matmul(recording.swapaxes(-1, -2), squares, out=row)
+        np.matmul(recording.swapaxes(-1, -2), squares, out=row)
     return out.reshape(*lead, d, d, d)

@@ -82,6 +82,12 @@ class Frames:
         """The same recordings with other joints, (N, other J, 3)."""
         return Frames(joints, self.starts, self.fps, layout, self.n_threads)
 
+    def part(self, first: int, last: int) -> Frames:
+        """Recordings first to last - 1, without copies."""
+        starts = self.starts[first : last + 1]
+        joints = self.joints[starts[0] : starts[-1]]
+        return Frames(joints, starts - starts[0], self.fps[first:last], self.layout, self.n_threads)
+
     def split(self, values: np.ndarray) -> list[np.ndarray]:
         """Values of frames (N, ...) by recording, without copies."""
         return [values[a:b] for a, b in itertools.pairwise(self.starts.tolist())]

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from kerneton.data.checks import check_sequences
 from kerneton.data.progress import silent
 from kerneton.exceptions import DataError
+from kerneton.kernels.engine import features_on_gpu, find_gpu
 from kerneton.machine.solver import per_class
 from kerneton.prepare.preprocess import check_gaps
 
 Item = TypeVar("Item")
 
-_BLOCK, _DEVICE_BLOCK = 256, 20_000  # recordings in one block
+_BLOCK, _GPU_BLOCK = 256, 20_000  # recordings in one block
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,10 @@ def described_choice(
 
 
 def results(model: Any, X: Iterable[Any]) -> Results:
-    """Results for recordings, computed in blocks; with a device, features stay there."""
+    """Results for recordings, computed in blocks; with a GPU, features stay there."""
 
     def answer(X: Iterable[Any]) -> Results:
-        X, found = _on_device(model, X)
+        X, found = _from_gpu(model, X)
         return from_features(model, model.features(X)) if found is None else _answer(model, *found)
 
     parts = [vars(part).values() for part in _in_blocks(model, X, answer)]
@@ -104,7 +105,7 @@ def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
     """Decision values of recordings."""
 
     def answer(X: Iterable[Any]) -> np.ndarray:
-        X, found = _on_device(model, X)
+        X, found = _from_gpu(model, X)
         return model.machine_.decision_function(model.features(X)) if found is None else found[0]
 
     return np.concatenate(_in_blocks(model, X, answer))
@@ -115,10 +116,10 @@ def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], I
     is shown.
     """
     check_is_fitted(model)
-    size = _BLOCK if model.device is None else _DEVICE_BLOCK
+    size = _BLOCK if find_gpu(model.device) is None else _GPU_BLOCK
     if isinstance(X, Sized) and len(X) <= size:
         return [answer(X)]
-    sequences = check_sequences(X, allow_missing=True, values=model.device is None)
+    sequences = check_sequences(X, allow_missing=True, values=size == _BLOCK)
     parts = [sequences[i : i + size] for i in range(0, len(sequences), size)]
     shown = (model.progress or silent)(parts, total=len(parts), desc="predicting")
     try:
@@ -144,19 +145,27 @@ def from_features(model: Any, features: np.ndarray) -> Results:
     )
 
 
-def _on_device(model: Any, X: Iterable[Any]) -> tuple[Iterable[Any], Any]:
-    """The recordings; with a device also decision values and likeness to the classes, computed
-    there.
+def _from_gpu(model: Any, X: Iterable[Any]) -> tuple[Iterable[Any], Any]:
+    """The recordings; with a GPU also decision values and likeness to the classes, from features
+    that stay there.
     """
     check_is_fitted(model)
-    if model.device is None or not hasattr(model.machine_, "labels_of"):
+    machine, calibration = model.machine_, model.calibration_
+    if find_gpu(model.device) is None or not hasattr(machine, "labels_of"):
         return X, None
-    from kerneton.recognize.on_device import decide_on
-
+    # Values are checked by the threads that prepare them.
     known = {"n_joints": model.n_joints_in_, "layout": model.layout_}
-    # values: on the device
     sequences = check_sequences(X, allow_missing=True, values=False, **known)
-    return sequences, decide_on(model, sequences)
+    where = {"n_jobs": model.n_jobs, "device": model.device}
+    branches = [branch.run_on(**where) for branch in model.branches_.values()]
+    rows = [machine.coef_] if calibration is None else [machine.coef_, calibration.class_means_]
+    products = features_on_gpu(branches, sequences, weights=np.concatenate(rows))
+    if products is None:
+        return sequences, None
+    n = len(machine.coef_)
+    decisions = products[:, :n] + machine.intercept_.astype(products.dtype)
+    alike = None if calibration is None else products[:, n:].astype(np.float64)
+    return sequences, (decisions[:, 0] if n == 1 else decisions, alike)
 
 
 def _answer(

@@ -15,9 +15,10 @@ from sklearn.base import clone
 
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.kernels.prepared import Prepared
 from kerneton.machine.folds import BlockGrams, Folds, held_out_scores
 from kerneton.parallel.threads import in_threads
-from kerneton.recognize.branch import Branch, Prepared, block_sizes, branch_key, step_key
+from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
 
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress

@@ -32,7 +32,7 @@ from kerneton.core.poses import motion
 from kerneton.core.powers import power_gradient
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.kernels.dck import DCK
-from kerneton.kernels.displacement import span_window
+from kerneton.kernels.exact import span_window
 from kerneton.kernels.mirroring import Token
 from kerneton.kernels.power_norm import EPS
 from kerneton.kernels.sck import SCK
@@ -205,7 +205,7 @@ def _dck_shares(kernel: DCK, poses: SkeletonSequence, weights: np.ndarray) -> Sh
     W = np.zeros((len(tokens), math.prod(shape)))
     plain = _unmirrored(kernel, weights, int(kernel._sizes().sum()))
     W.ravel()[kernel._entries] = plain * math.sqrt(2)
-    z = kernel._times(x[None], np.asarray([n_frames]))[0]
+    z = kernel._times(n_frames)
     scale = (n_frames > 1) / (len(kernel.joints_) * n_frames)
     between = partial(np.einsum, optimize=True)
     shares: Shares = {}

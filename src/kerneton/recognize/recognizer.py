@@ -23,6 +23,7 @@ from kerneton.data.layouts import Layout
 from kerneton.data.parameters import renamed
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ModelFileError, ParameterError
+from kerneton.kernels.engine import features_on_gpu
 from kerneton.parallel.threads import one_blas_thread
 from kerneton.recognize import training
 from kerneton.recognize.branch import Branch, encode_together, share_preprocessing, side_by_side
@@ -269,12 +270,8 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         branches = [branch.run_on(**where) for branch in self.branches_.values()]
         sequences = check_sequences(X, allow_missing=True)
         with one_blas_thread():
-            if self.device is not None:
-                from kerneton.recognize.on_device import features_on
-
-                if (found := features_on(branches, sequences, self.device)) is not None:
-                    return np.asarray(found)
-            return side_by_side(encode_together(branches, sequences))
+            found = features_on_gpu(branches, sequences)
+            return side_by_side(encode_together(branches, sequences)) if found is None else found
 
     def predict(self, X: Iterable[Any]) -> np.ndarray:
         """Labels; with ``reject``, ``unknown_label`` for recordings unlike all classes."""

@@ -27,6 +27,7 @@ from kerneton.data.progress import Progress, silent
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.files.output import lock, write_text
+from kerneton.kernels.engine import find_gpu
 from kerneton.machine.blocks import Blocks, LocalBlocks
 from kerneton.parallel.memory import free_memory
 from kerneton.parallel.threads import count_threads
@@ -38,7 +39,7 @@ log = logger(__name__)
 
 MEMORY = 2**30  # bytes of features that stay in memory; more go to disk
 HALVE = 2**33  # bytes of features beyond which those on disk are rounded to 16 bits
-_ON_DEVICE = 32  # blocks that a device encodes at once
+_ON_GPU = 32  # blocks that a GPU encodes at once
 _LARGEST = 32767
 # words of eight bytes; a prime, so that no multiple is a page of memory or a sector of a disk
 _LANES = 1021
@@ -194,10 +195,11 @@ def local_blocks(
     ) -> Blocks:
         return LocalBlocks([len(p) for p in parts], n_features, load, n_threads)
 
-    # What a device computes faster than a disk reads stays in memory as long as there is room.
-    room = MEMORY if model.device is None else max(MEMORY, (free_memory() or 0) // 2)
+    # What a GPU computes faster than a disk reads stays in memory as long as there is room.
+    gpu = find_gpu(model.device) is not None
+    room = max(MEMORY, (free_memory() or 0) // 2) if gpu else MEMORY
     if whole <= room and scratch is None:
-        at_once = size * (1 if model.device is None else _ON_DEVICE)
+        at_once = size * (_ON_GPU if gpu else 1)
         arrays: list[np.ndarray] = []
         starts = range(0, len(sequences), at_once)
         for start in progress(starts, total=len(starts), desc="encoding blocks"):

@@ -18,6 +18,7 @@ from kerneton.data.checks import all_timed, check_sequences, describe
 from kerneton.data.parameters import check_choice, check_in
 from kerneton.data.sequence import SkeletonSequence, absent
 from kerneton.exceptions import DataError, HeldOutError, NoProbabilitiesWarning, ParameterError
+from kerneton.kernels.engine import find_gpu
 from kerneton.machine.folds import Folds, machines, subject_folds
 from kerneton.machine.products import combine
 from kerneton.machine.svm import LinearSVM, class_weights
@@ -292,6 +293,7 @@ def known_subjects(sequences: Sequence[SkeletonSequence], groups: Any = None) ->
 def check_recognizer(model: Any) -> None:
     """Check parameters that do not depend on recordings."""
     check_branches(model.branches)
+    find_gpu(model.device)  # an error if there is none
     try:
         model._validate_names([name for name, _ in model.branches])
     except ValueError as error:

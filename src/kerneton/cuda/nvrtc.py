@@ -35,7 +35,7 @@ def compile_kernel(source: str, name: str, *, shared: int = 0) -> Callable[..., 
     _check(driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared), "cuFuncSetAttribute")
 
     def launch(blocks: int, threads: int, *arguments: Any) -> None:
-        values = [value for a in arguments for value in _values(a)]
+        values = [value for a in arguments for value in arguments_of(a)]
         pointers = (ctypes.c_void_p * len(values))(
             *(ctypes.cast(ctypes.byref(v), ctypes.c_void_p) for v in values)
         )
@@ -59,7 +59,8 @@ def halves(x: float) -> tuple[int, int]:
     return high, low
 
 
-def _values(argument: Any) -> list[Any]:
+def arguments_of(argument: Any) -> list[Any]:
+    """What a kernel takes for a tensor, a whole number or a real one, as values of ctypes."""
     if isinstance(argument, int):
         return [ctypes.c_int(argument)]
     if isinstance(argument, float):

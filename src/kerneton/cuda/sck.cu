@@ -16,15 +16,15 @@ INLINE float gauss(float gap, float inverse) { return expf(-gap * gap * inverse)
 INLINE double gauss(double gap, double inverse) { return exp(-gap * gap * inverse); }
 
 // SCK for one joint of one recording per block: signals → v → Σ_s v⊗v⊗v → slices to the power γ → unique entries.
-// Only signals (B, frames, joints, width) are read and only features are written; everything else stays in shared
-// memory.
+// Only signals (N, joints, width) are read, in which recording b has frames starts[b] to starts[b + 1] - 1, and only
+// features are written; everything else stays in shared memory.
 //
 // `table` (4, N) defines v, v_e = amplitude exp(-(u - pivot)² / σ²): for each entry its position among the signals
-// (-1 for the time s / lengths), pivot, 1/σ² and amplitude. `entries`: 1 for a ≤ b ≤ c of the symmetric part, weighted
+// (-1 for the time s / length), pivot, 1/σ² and amplitude. `entries`: 1 for a ≤ b ≤ c of the symmetric part, weighted
 // by √multiplicity, 2 for those of slice c, 0 for i ≤ j of every slice.
 // Shared memory: the tensor, the slices' lower triangles, and frames of v or one N·2M matrix for each group.
 template <int N, class R>
-__global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features(const R* signals, const int* lengths, const double* table, R* features, int* failed, int frames, int joints, int width, int high, int low, int entries) {
+__global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features(const R* signals, const int* starts, const double* table, R* features, int* failed, int joints, int width, int high, int low, int entries) {
     constexpr int M = Place<N>::M, GROUPS = Place<N>::GROUPS, PAIRS = N * (N + 1) / 2, TRIPLES = PAIRS * (N + 2) / 3;
     constexpr int CHUNK = 16, STEP = 4;
     constexpr int WIDTH = (N + STEP - 1) / STEP * STEP;
@@ -34,8 +34,8 @@ __global__ void __launch_bounds__(128, sizeof(R) == 4 ? BLOCKS : 2) sck_features
     R* work = (R*)frame;                                      // N rows of 2M for each group
     R* slices = work + blockDim.x / 32 * GROUPS * N * 2 * M;  // (N, PAIRS)
     double power = __hiloint2double(high, low);
-    int recording = blockIdx.x / joints, joint = blockIdx.x % joints, length = lengths[recording];
-    const R* x = signals + ((long long)recording * frames * joints + joint) * width;
+    int recording = blockIdx.x / joints, joint = blockIdx.x % joints, begin = starts[recording], length = starts[recording + 1] - begin;
+    const R* x = signals + ((long long)begin * joints + joint) * width;
     double share = cbrt(1 / (length * sqrt((double)joints)));
 
     // The tensor, one thread per pair i ≤ j: Σ_s (v_i v_j) v_k for k ≤ i. Pairs are in the order of i, so that the

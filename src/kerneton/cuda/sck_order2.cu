@@ -2,12 +2,13 @@
 
 // signals → v → A = 1/(T√J) Σ_s v vᵀ → A^γ → unique entries i ≤ j, times √2 off the diagonal. A row is a joint of a
 // recording, or a pair of them whose signals are subtracted here: `rows` (n_rows, 2) names both joints, -1 for none. The bits of
-// `unit` name the signals that are then scaled to unit length. Only signals (B, frames, joints, width) are read, only features are written.
+// `unit` name the signals that are then scaled to unit length. Only signals (N, joints, width) are read,
+// in which recording b has frames starts[b] to starts[b + 1] - 1, and only features are written.
 //
 // `table` (4, N) defines v, as in sck.cu. Vectors and sums are double: a power of 0.3 turns rounding errors of 1e-7 into 8e-3.
 // Shared memory: N rows of 2M numbers for each group, before that M frames of v in single precision's room.
 template <int N, class R>
-__global__ void __launch_bounds__(128, 2) sck_matrices(const R* signals, const int* lengths, const int* rows, const double* table, R* features, int* failed, int count, int n_rows, int frames, int joints, int width, int unit, int axes, int high, int low) {
+__global__ void __launch_bounds__(128, 2) sck_matrices(const R* signals, const int* starts, const int* rows, const double* table, R* features, int* failed, int count, int n_rows, int joints, int width, int unit, int axes, int high, int low) {
     constexpr int M = Place<N>::M, PAIRS = N * (N + 1) / 2, CHUNK = M * sizeof(R) / 4;
     extern __shared__ double room[];
     int warp = threadIdx.x / 32;
@@ -17,9 +18,10 @@ __global__ void __launch_bounds__(128, 2) sck_matrices(const R* signals, const i
     long long item = ((long long)blockIdx.x * (blockDim.x / 32) + warp) * at.GROUPS + at.group;
     bool writes = !at.shadow && item < count;
     item = item < count ? item : count - 1;
-    int recording = item / n_rows, row = item % n_rows, length = lengths[recording], longest = length;
+    int recording = item / n_rows, row = item % n_rows;
+    int begin = starts[recording], length = starts[recording + 1] - begin, longest = length;
     int first = rows[2 * row], other = rows[2 * row + 1];
-    const R* from = signals + (long long)recording * frames * joints * width;
+    const R* from = signals + (long long)begin * joints * width;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) longest = max(longest, __shfl_xor_sync(ALL, longest, step));
 

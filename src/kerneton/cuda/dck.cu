@@ -23,15 +23,16 @@ INLINE float largest_of_block(float value, float* room) {
     return value;
 }
 
-// x (B, frames, joints, 3) → target (B, n_pairs, 3, n_pivots, P, P). Without a window (span 0) by harmonics, as
-// in `kerneton.kernels.displacement`; with one, over frames up to where no sum, whatever p and q,
+// x (N, joints, 3), in which recording b has frames starts[b] to starts[b + 1] - 1, at most `frames` of them →
+// target (B, n_pairs, 3, n_pivots, P, P). Without a window (span 0) by harmonics, as in core/dck.cpp; with one, over frames up to where no sum, whatever p and q,
 // has more than the tolerance left.
 // `plan` holds σ, reach and amplitude of the pivots, the span, σ, ends and amplitude of the pivots in time, the tolerance.
 // `failed` becomes 1 if more harmonics are needed than there is memory for.
 template <int P>
-__global__ void __launch_bounds__(192) dck_sums(const float* source, const int* lengths, const int* pairs, const double* plan, float* target, int* failed, int frames, int joints, int n_pairs, int n_pivots) {
+__global__ void __launch_bounds__(192) dck_sums(const float* source, const int* starts, const int* pairs, const double* plan, float* target, int* failed, int frames, int joints, int n_pairs, int n_pivots) {
     extern __shared__ double room[];
-    int recording = blockIdx.x / 3, axis = blockIdx.x % 3, length = lengths[recording];
+    int recording = blockIdx.x / 3, axis = blockIdx.x % 3;
+    int begin = starts[recording], length = starts[recording + 1] - begin;
     float sigma = plan[0], reach = plan[1], amplitude = plan[2], span = plan[3];
     float time_sigma = plan[4], time_low = plan[5], time_high = plan[6], time_amplitude = plan[7];
     double tol = plan[8];
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(192) dck_sums(const float* source, const int* 
     float* z = x + frames * joints;     // (length, P)
     float* weights = z + frames * P;    // (2, harmonics, n_pivots); before that one number per warp
     float* sums = weights + 2 * MAX_HARMONICS * n_pivots;  // (2, harmonics, joints, P), or the window's values
-    const float* all = source + (long long)recording * frames * joints * 3;
+    const float* all = source + (long long)begin * joints * 3;
 
     // The middle of each coordinate, this one's values around it, and the extent of them all.
     float extent = 0;
