@@ -18,7 +18,7 @@ from kerneton.data.parameters import QuickParameters, check_choice
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import DataError, ModelFileError, ParameterError
 from kerneton.kernels.engine import features_on_gpu
-from kerneton.kernels.mirroring import MIRRORS, Mirror, Token
+from kerneton.kernels.mirroring import MIRRORS, Mirror, Token, image_share, partly_mirrored_grams
 from kerneton.machine.products import block_grams
 from kerneton.machine.scaling import alignment_weights
 from kerneton.parallel.threads import count_threads
@@ -119,6 +119,18 @@ class BlockKernel(QuickParameters, TransformerMixin, BaseEstimator):
         twin._set_mirror()
         assert twin._mirror is not None
         return twin, twin._mirror.average(features, count_threads(self.n_jobs))
+
+    def partly_mirrored(self, plain: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
+        """Inner products of partly mirrored features by block, (n_blocks, n, n), or of all blocks
+        together, (1, n, n), from those of unmirrored and of fully mirrored features.
+        """
+        if len(plain) == len(mirrored) == 1:  # the sum over blocks of the others
+            share = image_share("partly")
+            own = plain.dtype.type((1 - 2 * share) ** 2)
+            return own * plain + (1 - own) * mirrored
+        sizes = self._sizes()
+        twins = [copy.copy(self).set_params(mirror=mirror) for mirror in ("partly", True)]
+        return partly_mirrored_grams(plain, mirrored, *(t._make_mirror(sizes) for t in twins))
 
     def block_joints(self) -> list[tuple[Token, ...]]:
         """The joint or pair of each block, by position, with its mirror image if they share the

@@ -53,6 +53,43 @@ class Mirror:
         return average(features, self.columns, self.source, self.own, self.other, n_threads)
 
 
+def partly_mirrored_grams(
+    plain: np.ndarray, mirrored: np.ndarray, partly: Mirror, merged: Mirror
+) -> np.ndarray:
+    """Inner products of partly mirrored features, (n_blocks, n, n), from those of unmirrored
+    features K and of fully mirrored ones G; ``partly`` and ``merged`` are how both are mirrored.
+
+    With the share s of the image f' in (1-s) f + s f', and t the block of b's image,
+
+        (1-s)(1-2s) K_b - s(1-2s) K_t + 2s(1-s) G_bt,
+
+    since f'_b f'_bᵀ = K_t and f_b f'_bᵀ + f'_b f_bᵀ = 2 G_bt - K_b - K_t. G holds two blocks of
+    which one is the other's image as one; a block that is its own image has half of that.
+
+    >>> from kerneton.data.layouts import FLORENCE_15
+    >>> mirror = lambda share: mirror_blocks(
+    ...     FLORENCE_15, FLORENCE_15.mirror, [(5,), (8,)], np.array([1, 1]), lambda *_: [0], share
+    ... )
+    >>> f, (partly, merged) = np.array([[1.0, 2.0], [5.0, 7.0]]), (mirror(0.25), mirror(0.5))
+    >>> own, other = (np.einsum("ib,jb->bij", m, m) for m in (f, merged.average(f)))
+    >>> p = partly.average(f)
+    >>> np.allclose(
+    ...     partly_mirrored_grams(own, other, partly, merged), np.einsum("ib,jb->bij", p, p)
+    ... )
+    True
+    """
+    s = float(partly.other[0])
+    place = {
+        i: n for n, pair in enumerate(zip(merged.kept, merged.image, strict=True)) for i in pair
+    }
+    out = np.empty_like(plain)
+    for K, b, t in zip(out, partly.kept, partly.image, strict=True):
+        np.multiply(plain[b], (1 - s) * (1 - 2 * s), out=K)
+        K -= plain[t] * plain.dtype.type(s * (1 - 2 * s))
+        K += mirrored[place[b]] * plain.dtype.type(2 * s * (1 - s) * (2 if b == t else 1))
+    return out
+
+
 def image_joints(layout: Layout | None, mirror: bool | str) -> tuple[np.ndarray, tuple[int, ...]]:
     """The joint that each joint becomes, (J,), and the axes that change sign.
 

@@ -223,11 +223,15 @@ class SCK(BlockKernel):
             signals = [signal.astype(np.float64) for signal in signals]
         scales, table = [self.scales_[part.name] for part in self._map.parts], self._map.table()
         check_positive("batch_size", self.batch_size, integer=True)
+        whole = out.flags.c_contiguous and out.dtype == signals[0].dtype
         for first in range(0, len(frames), self.batch_size):
             part = slice(first, first + self.batch_size)
             starts, lengths = frames.starts[:-1][part], frames.lengths[part]
             vectors = Vectors(signals, starts, lengths, rows, scales, table, self.n_axes_, unit)
-            out[part] = self._mirrored(vectors, frames.n_threads)
+            if whole and self.order == 2 and self._mirror is None:
+                order2_features(vectors, self.power, frames.n_threads, out[part])
+            else:
+                out[part] = self._mirrored(vectors, frames.n_threads)
         return out
 
     def _inputs(self, frames: Frames) -> tuple[list[np.ndarray], np.ndarray, list[int]]:
@@ -329,10 +333,16 @@ def order1_features(vectors: Vectors, power: float, n_threads: int) -> np.ndarra
     return features
 
 
-def order2_features(vectors: Vectors, power: float, n_threads: int) -> np.ndarray:
-    """Features of order 2, (B, P · d(d+1)/2), on several threads."""
+def order2_features(
+    vectors: Vectors, power: float, n_threads: int, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Features of order 2, (B, P · d(d+1)/2), on several threads, into ``out`` if
+    given.
+    """
     B, d = vectors.n_recordings, vectors.size
-    features = np.empty((B, vectors.n_rows * (d * (d + 1) // 2)), vectors.dtype)
+    features = out
+    if features is None:
+        features = np.empty((B, vectors.n_rows * (d * (d + 1) // 2)), vectors.dtype)
     poles, failed = resolvents(power, vectors.dtype), np.zeros(B, np.bool_)
 
     def work(first: int, last: int) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -87,13 +87,29 @@ class Encoder:
         key = branch_key(branch)
         if key in self._grams:
             return self._grams[key]
-        encoded = self.encoded(branch)
-        sizes = block_sizes(encoded.kernel, encoded.features)
-        options = {**fold_options(branch), "weighted": is_weighted(branch.kernel)}
-        found = BlockGrams.of(encoded.features, sizes, n_threads=self.n_threads, **options)
+        found = self._derived(branch)
+        if found is None:
+            encoded = self.encoded(branch)
+            sizes = block_sizes(encoded.kernel, encoded.features)
+            options = {**fold_options(branch), "weighted": is_weighted(branch.kernel)}
+            found = BlockGrams.of(encoded.features, sizes, n_threads=self.n_threads, **options)
         if sum(grams.blocks.nbytes for grams in (found, *self._grams.values())) <= _KEPT:
             self._grams[key] = found
         return found
+
+    def _derived(self, branch: Branch) -> BlockGrams | None:
+        """Inner products of partly mirrored features, if those of unmirrored and of mirrored ones
+        are known.
+        """
+        if getattr(branch.kernel, "mirror", None) != "partly":
+            return None
+        twins = [clone(branch).set_params(kernel__mirror=mirror) for mirror in (False, True)]
+        plain, mirrored = (self._grams.get(branch_key(twin)) for twin in twins)
+        if plain is None or mirrored is None:
+            return None
+        kernel = self.encoded(twins[0]).kernel
+        blocks = kernel.partly_mirrored(plain.blocks, mirrored.blocks)
+        return replace(plain, blocks=blocks, squares=np.diagonal(blocks, axis1=1, axis2=2))
 
     def trials(self, codes: np.ndarray, folds: Folds, progress: Progress | None = None) -> Trials:
         """The `Trials` with which a search tries candidates on these recordings."""
