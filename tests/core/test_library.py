@@ -87,3 +87,24 @@ def test_a_processor_without_the_lowest_level_is_one_sentence(copy: Path) -> Non
     wrapper.write_text(wrapper.read_text().replace('"v4": 4', '"v4": 5'))
     last = run(POWER, copy).stderr.strip().splitlines()[-1]
     assert "this processor is older than" in last
+
+
+def test_memory_that_cannot_be_had_is_told_with_its_size() -> None:
+    with pytest.raises(MemoryError, match=r"the core needs 2199023255552 MiB of working memory"):
+        core.room(2**61)
+
+
+def test_a_process_without_memory_is_told_the_size() -> None:
+    """What the core or NumPy asks for is refused by the system; the process lives to say so."""
+    code = (
+        "import resource, numpy as np; from kerneton import make_actions, make_recognizer; "
+        "data = make_actions(['wave', 'bow'], n_subjects=2, n_takes=1); model = make_recognizer(); "
+        "model.fit(data, data.labels); size = int(open('/proc/self/statm').read().split()[0]) * 4096; "
+        "resource.setrlimit(resource.RLIMIT_AS, (size, size)); "
+        "many = [s for s in data for _ in range(300)]; model.features(many)"
+    )
+    if sys.platform != "linux":
+        pytest.skip("only Linux limits the memory of a process")
+    last = run(code, OMP_NUM_THREADS="1").stderr.strip().splitlines()[-1]
+    assert "MemoryError" in last
+    assert "MiB" in last
