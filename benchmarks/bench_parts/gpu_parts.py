@@ -100,7 +100,7 @@ def stages(gpu: Gpu, peaks: dict[str, float]) -> dict[str, Any]:
             tol=kernel._tolerance(np.dtype(np.float32)),
         )
 
-    tensors = sums("dck").reshape(-1, 15, 6, 6)
+    tensors = sums("dck").flatten(0, 1)  # (n · n_pairs, 3Z, Z₃, Z₃)
     flat = tensors.reshape(n, -1)
     positions = gpu.send(made["dck"]._entries)
     timed = {
@@ -159,8 +159,8 @@ def slices(gpu: Gpu, n: int, order: int = 22) -> Any:
     """
     x = np.float64(recordings(16, n_joints=16))
     v = gaussian_features(x, sigma=0.6, n_pivots=-(-order // 3))
-    v = v.swapaxes(1, 2).reshape(256, 80, -1)[..., :order]
-    s = np.einsum("bt,bti,btj->bij", v[:, :, 0], v, v) / 80
+    v = v.swapaxes(1, 2).reshape(256, x.shape[1], -1)[..., :order]
+    s = np.einsum("bt,bti,btj->bij", v[:, :, 0], v, v) / x.shape[1]
     return gpu.send(s).repeat(-(-n // 256), 1, 1)[:n].contiguous()
 
 

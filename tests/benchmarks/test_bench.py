@@ -327,6 +327,7 @@ def test_a_part_of_the_gpu_that_fails_leaves_the_others(emulated, monkeypatch):
 
 def test_recognisers_on_a_gpu(emulated, monkeypatch):
     monkeypatch.setattr(gpu_recognizers, "N_FRAMES", 6)
+    monkeypatch.setattr(gpu_recognizers, "N_CLASSES", 2)
     kernel = SCK(order=2, joints=[0, 1], n_pivots_joint=2, n_pivots_time=3)
     scale = CenterNormalize()
     model = Recognizer([("sck", Branch(Preprocess(dtype="float32"), kernel, scale))])
