@@ -7,6 +7,7 @@ nor an archive can have.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -20,6 +21,7 @@ from kerneton.studio.folders import STUDIO
 from kerneton.studio.place import Place
 
 ID = f"{STUDIO}/id"
+_RECENT = 12  # folders
 _NUMBER = re.compile(rb"[0-9a-f]{32}")
 
 
@@ -75,6 +77,22 @@ def token() -> str:
     with suppress(OSError):
         _keep(path, made)
     return made
+
+
+def remember(folder: Path) -> None:
+    """Put a folder at the head of those that were open last."""
+    with suppress(OSError, UnicodeError):
+        some = [str(folder), *(known for known in recent() if known != str(folder))]
+        _keep(state_folder() / "recent.json", json.dumps(some[:_RECENT]))
+
+
+def recent() -> list[str]:
+    """The folders that were open last, the newest first, as far as they are still there."""
+    with suppress(OSError, ValueError, RecursionError):
+        some = json.loads((state_folder() / "recent.json").read_text(encoding="ascii"))
+        if isinstance(some, list) and all(isinstance(path, str) for path in some):
+            return [path for path in some[:_RECENT] if Path(path).is_dir()]
+    return []
 
 
 def opening_page(address: str, port: int) -> Path:

@@ -23,7 +23,7 @@ from kerneton.data.layouts import MEDIAPIPE_33
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.files.readers import FORMATS
 from kerneton.stream import executions
-from kerneton.studio import folders, share, sockets, uploads
+from kerneton.studio import folders, origin, share, sockets, uploads
 from kerneton.studio.clips import clip_paths, stored_segments
 from kerneton.studio.demo import add_demo
 from kerneton.studio.posing import commands_to_get
@@ -46,7 +46,7 @@ def routes(studio: Studio) -> list[Any]:
 
     def get(path: str, job: Job) -> Route:
         async def handle(request: Request) -> Response:
-            if path != "state":  # which says what is wrong
+            if path not in ("state", "folders"):  # which says what is wrong
                 studio.library.place.check_there()
             return _answer(await run_in_threadpool(job, studio, dict(request.query_params)))
 
@@ -54,7 +54,8 @@ def routes(studio: Studio) -> list[Any]:
 
     def post(path: str, job: Job) -> Route:
         async def handle(request: Request) -> Response:
-            studio.library.place.check_there()
+            if path != "folders":  # another one helps
+                studio.library.place.check_there()
             text = await request.body()
             try:
                 body = json.loads(text) if text else {}
@@ -89,6 +90,8 @@ def routes(studio: Studio) -> list[Any]:
         post("redo", lambda s, _: _turned(s.library.journal.undone, s.library.redo)),
         post("refresh", _refresh),
         post("recorded", lambda s, q: {"id": uploads.recorded(s.library, q)}),
+        get("folders", lambda s, _: {"open": str(s.library.root), "recent": origin.recent()}),
+        post("folders", _open_folder),
         post("takeover", lambda s, _: s.library.take_over()),
         post("demo", lambda s, _: {"added": add_demo(s.library)}),
         post("train", lambda s, _: s.training.start()),
@@ -125,7 +128,6 @@ def _answer(result: Any) -> Response:
 def _state(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
     return {
         **studio.pulse(),
-        "folder": str(studio.library.root),
         "name": studio.library.root.name,
         "shell": _shell(str(studio.library.root)),
         "pose_commands": commands_to_get(),
@@ -222,6 +224,13 @@ def _assign(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:
             other = folders.look_alike(name.strip(), sorted(map(str, others)))
             alike += [[name, other]] if other else []
     return {"moved": moved, "alike": alike}
+
+
+def _open_folder(studio: Studio, body: dict[str, Any]) -> None:
+    folder = body.get("folder")
+    if not isinstance(folder, str) or not folder.strip() or "\0" in folder:
+        raise ParameterError("expected a folder, its path")
+    studio.open(Path(folder.strip()))
 
 
 def _rename(studio: Studio, body: dict[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,19 @@ _SYNC = 3  # ticks between two flushes of changes to the disk
 class Studio:
     """State that the handlers share: the folder, its models, the training, and the open pages."""
 
-    def __init__(self, folder: Path, *, max_upload: int = MAX_FILE, eager: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        max_upload: int = MAX_FILE,
+        eager: bool = True,
+        hold: bool = False,
+    ) -> None:
         self.poses = Poses()
-        self.library = Library(folder, estimate=self.poses.films)
-        self.models = Models(self.library)
         self.worker = Worker()
-        self.training = Training(self.library, on_model=self._learnt)
+        # keeps other studios from the folder, before anything is read
+        self._held = _hold(Place(folder)) if hold else None
+        self._take(folder)
         # eager: processes start before they are needed
         self.max_upload, self.eager = max_upload, eager
         self.listeners: set[asyncio.Queue[dict[str, Any]]] = set()
@@ -51,10 +58,44 @@ class Studio:
         self.events = Events()
         self._unsaved: str | None = None
 
+    def _take(self, folder: Path) -> None:
+        self.library = Library(folder, estimate=self.poses.films)
+        self.models = Models(self.library)
+        self.training = Training(self.library, on_model=self._learnt)
+
+    def open(self, folder: Path) -> None:
+        """Go on with another folder: that of this user's who asks for it, with all of its pages."""
+        folder = folder.expanduser()
+        if not folder.is_absolute():
+            folder = self.library.root.parent / folder
+        if not folder.is_dir():
+            raise MissingDataError(f"{folder}: no such folder")
+        if folder.resolve() == self.library.root:
+            return
+        if self.training.state["running"]:
+            raise ParameterError("a training is running: stop it, or let it finish, first")
+        before = self.library, self.models, self.training
+        held = None if self._held is None else _hold(Place(folder))
+        try:
+            self._take(folder)
+        except BaseException:
+            self.library, self.models, self.training = before
+            if held is not None:
+                os.close(held)
+            raise
+        before[0].journal.sync()
+        before[2].close()
+        if self._held is not None:
+            os.close(self._held)
+        self._held = held
+        origin.remember(self.library.root)
+        threading.Thread(target=self.begin, daemon=True).start()
+
     def pulse(self) -> dict[str, Any]:
         """The state that is sent to pages when it changes."""
         undo, redo = self.library.journal.can
         return {
+            "folder": str(self.library.root),
             "version": self.library.version,
             "scan": list(self.library.progress),
             "poses": self.poses.progress,
@@ -96,6 +137,9 @@ class Studio:
         self.worker.close()
         self.poses.close()
         self._sync()
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     async def follow(self) -> None:
         """Send the state to every page when it has changed; nothing that goes wrong ends it."""
@@ -218,8 +262,8 @@ def serve(
     uvicorn = import_extra("uvicorn", extra="studio", purpose="the studio")
     import_extra("websockets", extra="studio", purpose="the studio")
     folder.mkdir(parents=True, exist_ok=True)
-    held = _hold(Place(folder))
-    studio = Studio(folder)
+    studio = Studio(folder, hold=True)
+    origin.remember(studio.library.root)
     token = token or origin.token()
     listening = _listen(port)
     port = listening.getsockname()[1]
@@ -236,7 +280,6 @@ def serve(
     finally:
         studio.close()
         listening.close()
-        os.close(held)
 
 
 def _hold(place: Place) -> int:

@@ -6,6 +6,7 @@ const DEEDS = { "add": "adding", "remove": "removing", "record": "recording", "t
 const deed = ({ what, n, first }) => `${DEEDS[what] ?? `the ${what.replace(/^(label|subject) (.*→)/, "change of $1 $2")}`} of ${n === 1 ? first.split("/").pop() : many(n, "recording")}`;
 
 export const texts = {
+  folders: "Open another folder", foldersText: now => `Open now: ${now}. Another one opens on all pages of this studio; a training must have ended.`, folderPath: "Path of a folder", openFolder: "Open", openThis: folder => `Open ${folder}`,
   title: "Kerneton studio", messages: "Messages", skip: "Skip to content", sections: "Sections", theme: "Light or dark", undo: "Undo", redo: "Redo",
   tabs: { collect: "Collect", label: "Label", train: "Train", live: "Live", share: "Share" },
   offline: "The studio's server does not respond. Is 'kerneton studio' still running? The page tries again by itself.",

@@ -32,7 +32,7 @@ function bar() {
   return h("header.bar", {}, h("a.skip", { href: "#main", onclick: event => { event.preventDefault(); document.getElementById("main").focus(); } }, texts.skip),
     h("a.brand", { href: "#/collect", "aria-label": texts.title }, h("img", { src: "icon.svg", alt: "", width: 28, height: 28 }), h("span", {}, texts.title)),
     h("nav", { "aria-label": texts.sections }, Object.values(app.tabs)),
-    h("div.bar-end", {}, h("span.folder", { title: store.state.folder }, store.state.name), app.undo, app.redo,
+    h("div.bar-end", {}, h("span.folder", { title: store.state.folder }, store.state.name), iconButton("folder", texts.folders, async () => (await import("./folders.js")).open().catch(complain)), app.undo, app.redo,
       iconButton("help", texts.takeTour, () => tour(app)), iconButton("moon", texts.theme, () => theme(dark() ? "light" : "dark"))));
 }
 
@@ -83,6 +83,7 @@ async function begin() {
   on("state", buttons);
   buttons();
   on("state", folderNews);
+  on("state", before => { if (before?.folder && before.folder !== store.state.folder) location.reload(); }); // another page has opened another folder
   folderNews();
   on("offline", () => { app.offline.hidden = !store.offline; });
   on("label", id => { location.hash = `#/label/${encodeURIComponent(id)}`; });
