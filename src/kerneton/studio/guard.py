@@ -29,7 +29,7 @@ class Guard:
         self.origins = {f"http://{host}" for host in self.hosts}
         sockets = " ".join(f"ws://{host}" for host in sorted(self.hosts))
         policy = (
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
             f"connect-src 'self' {sockets}; base-uri 'none'; form-action 'none'; "
             "frame-ancestors 'none'"
         )

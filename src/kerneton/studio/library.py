@@ -18,6 +18,7 @@ from typing import Any
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import FormatError, KernetonError, MissingDataError, ParameterError
 from kerneton.files.folder import find_entries, listed_entries
+from kerneton.files.readers import FORMATS
 from kerneton.studio import clips, folders, origin
 from kerneton.studio.index import INDEX, sorting_steps
 from kerneton.studio.journal import LONGEST_NOTE, Journal, Step, read_edits
@@ -72,6 +73,7 @@ class Library:
         self.records: dict[str, Record] = {}
         self.broken: dict[str, str] = {}
         self.fault: str | None = None  # of the last scan
+        self._films: dict[str, list[str]] = {}  # paths of films by their stem
         self._seen = 0  # at the last look
         self._unreadable: dict[str, str] = {}
         self._unlisted: dict[str, str] = {}  # why not all files are listed
@@ -144,6 +146,7 @@ class Library:
         """
         try:
             self._scan()
+            self._films = self._find_films()
             self.fault = None
         except Exception as error:  # the list stays as it was, and the page says why
             self.fault = f"the folder cannot be read: {reason(error)}".replace(f"{self.root}/", "")
@@ -166,6 +169,37 @@ class Library:
                     self._collect(found)
                     self.progress = (len(found), len(found))
                     return
+
+    def _find_films(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        endings = tuple(FORMATS["film"].suffixes)
+        for folder, below, names in os.walk(self.root):
+            inside = Path(folder).relative_to(self.root).as_posix()
+            below[:] = sorted(name for name in below if _is_watched(inside, name))
+            for name in sorted(names):
+                if name.lower().endswith(endings) and not name.startswith("."):
+                    path = PurePosixPath(inside, name)
+                    found.setdefault(path.stem, []).append(str(path))
+        return found
+
+    @property
+    def has_films(self) -> bool:
+        """Whether there is any film in the folder."""
+        return bool(self._films)
+
+    def film_of(self, id: str) -> tuple[str, int] | None:
+        """The film of a recording, and the frame at which the recording begins in it: the file that
+        it was estimated from, or one of its name, in its folder or alone of that name.
+        """
+        start = 0
+        if "@" in id and (clip := clips.clip_paths(self.journal.edits).get(id)) is not None:
+            id, start = clip[0], clip[1]["start"]
+        path = PurePosixPath(self.record(id).path)
+        some = self._films.get(path.stem, [])
+        if str(path) in some:
+            return str(path), start
+        near = [film for film in some if PurePosixPath(film).parent == path.parent] or some
+        return (near[0], start) if len(near) == 1 and self.place.is_file(near[0]) else None
 
     def look(self) -> bool:
         """Scan again if another program has changed something; whether it has."""

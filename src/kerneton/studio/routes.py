@@ -106,6 +106,7 @@ def routes(studio: Studio) -> list[Any]:
         post("why", _why),
         post("executions", _executions),
         post("compare", _compare),
+        get("film", _film),
         get("export", _export),
         get("seen", _seen),
         Route("/api/uploads/{batch}", partial(_upload, studio), methods=["PUT"]),
@@ -175,6 +176,7 @@ def _recordings(studio: Studio, _: dict[str, Any]) -> dict[str, Any]:
             "note": edits.get(record.id, {}).get("note", ""),
             "segments": edits.get(record.id, {}).get("segments") or stored_segments(record.info),
             "source": cuts.get(record.id),
+            "film": library.film_of(record.id) if library.has_films else None,
         }
         for record in records
     ]
@@ -376,6 +378,14 @@ def _download(filename: str, make: Callable[[Path], None]) -> Response:
         media_type="application/octet-stream",
         background=BackgroundTask(path.unlink, missing_ok=True),
     )
+
+
+def _film(studio: Studio, body: dict[str, Any]) -> Response:
+    """The film of a recording, of which the browser asks for the parts that it plays."""
+    found = studio.library.film_of(_id(body))
+    if found is None or not studio.library.place.is_file(found[0]):
+        raise MissingDataError("this recording has no film")
+    return FileResponse(studio.library.root / found[0])
 
 
 def _seen(studio: Studio, _: dict[str, Any]) -> Response:

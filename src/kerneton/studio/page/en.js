@@ -64,6 +64,8 @@ export const texts = {
   keyboard: "Keyboard",
   keys: [["Space", "play or pause"], ["← →", "one frame; with Shift ten"], ["I  O", "mark in and out"], ["1 – 9", "label the marked part, the chosen segment, or the whole recording; while playing: begin and end a segment"], ["↑ ↓", "choose a segment"], ["Shift I  Shift O", "move the chosen segment's edge here"], ["Delete", "delete the segment"], ["T", "trim: keep what is marked, or the chosen segment"], ["[  ]", "jump to the next edge"], ["N  P", "next and previous recording"], ["Enter", "confirm the suggestion"], ["L", "a new label"], [",  .", "slower and faster"], ["+  −", "zoom the timeline"], ["Ctrl Z  Ctrl Shift Z", "undo and redo"], ["Esc", "clear the mark"]],
 
+  film: "The film of this recording", noFilm: name => `This browser cannot play ${name}. MP4 (H.264) and WebM work in most browsers.`,
+
   // Executions
   executions: "Repetitions", repetitions: "Repetitions", executionsTitle: "Range, tempo and symmetry of each repetition; two executions side by side", noRepetitions: "Nothing is repeated here. Compare the whole recording with another.",
   repetitionsOf: (n, angle) => `${many(n, "repetition")}${angle ? `; the angle that moves most is that of the ${angle}` : ""}.`, repetitionOf: (k, of) => `repetition ${k} of ${of}`,

@@ -1,5 +1,6 @@
 // Label: a queue of recordings, a timeline, and a keyboard that does everything.
 import { h, button, clear, iconButton, announce, tell, toast, typing } from "./dom.js";
+import { FilmBeside } from "./film.js";
 import { Player, motionOf } from "./player.js";
 import { Timeline } from "./timeline.js";
 import { texts } from "./texts.js";
@@ -9,7 +10,8 @@ import * as api from "./api.js";
 export class Label {
   constructor() {
     this.id = null; this.loaded = Promise.resolve(); this.suggestions = new Map(); this.order = null; this.pendingLabel = null; this.onlyOpen = true;
-    this.player = new Player({ tall: true, onframe: frame => this.timeline?.at(frame) });
+    this.player = new Player({ tall: true, onframe: frame => { this.timeline?.at(frame); this.film?.at(frame, this.player); } });
+    this.film = new FilmBeside();
     this.player.loop = false;
     this.timeline = new Timeline({
       onseek: frame => { this.player.pause(); this.player.seek(frame); }, onselect: i => this.select(i), onedge: (segments, i) => this.store(segments, i),
@@ -28,7 +30,7 @@ export class Label {
       h("span.grow"), iconButton("close", texts.zoomOut, () => this.timeline.scale(0.66)), iconButton("spark", texts.zoomIn, () => this.timeline.scale(1.5)));
     this.tools.querySelectorAll(".icon-button").forEach((b, i) => clear(b, h("span", { "aria-hidden": "true" }, i ? "+" : "−")));
     this.help = h("details.keys", {}, h("summary", {}, texts.keyboard), h("dl", {}, texts.keys.map(([key, what]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)))));
-    this.main = h("section.label-main", { "aria-label": texts.recording }, this.title, this.player.node, this.timeline.node, this.tools, this.labels, this.suggestion, this.help);
+    this.main = h("section.label-main", { "aria-label": texts.recording }, this.title, h("div.film-beside", {}, this.film.node, this.player.node), this.timeline.node, this.tools, this.labels, this.suggestion, this.help);
     this.side = h("aside.label-side", {}, this.queueHead, this.queue);
     this.empty = h("div.empty", {}, h("h2", {}, texts.nothingToLabel), h("p", {}, texts.nothingToLabelText), h("a.primary", { href: "#/collect" }, texts.tabs.collect));
     this.node = h("div.label", {}, this.side, this.main);
@@ -106,6 +108,7 @@ export class Label {
     try {
       const motion = await motionOf(record);
       if (this.id !== id) return;
+      this.film.set(record, motion.fps);
       this.timeline.set(motion, this.segments);
       this.player.set(motion, { play: false });
       this.timeline.at(0);

@@ -94,7 +94,7 @@ export class Player {
     };
     requestAnimationFrame(tick);
   }
-  pause() { this.playing = false; this.marks(); }
+  pause() { const was = this.playing; this.playing = false; this.marks(); if (was) this.onframe(this.frame); }
   marks() {
     this.play.setAttribute("aria-pressed", String(this.playing));
     this.play.setAttribute("aria-label", this.playing ? texts.pause : texts.play);
