@@ -113,12 +113,13 @@ def motion(sequence: SkeletonSequence) -> dict[str, Any]:
 
 def _thumb(sequence: SkeletonSequence, gone: np.ndarray) -> bytes:
     """Frames at equal steps as the camera of all pictures sees them, scaled to [-120, 120]."""
-    frames = np.round(np.linspace(0, sequence.n_frames - 1, THUMB_FRAMES)).astype(int)
+    shown = np.flatnonzero(~gone.all(axis=1))  # the body may be lost in some frames
+    if not len(shown):
+        return np.full((THUMB_FRAMES, sequence.n_joints, 2), -128, np.int8).tobytes()
+    frames = shown[np.round(np.linspace(0, len(shown) - 1, THUMB_FRAMES)).astype(int)]
     right, up, _ = view(facing(sequence), yaw=YAW, elevation=ELEVATION)
     flat, gone = sequence.joints[frames] @ np.stack([right, -up], axis=1), gone[frames]
     seen = flat[~gone]
-    if not len(seen):
-        return np.full((THUMB_FRAMES, sequence.n_joints, 2), -128, np.int8).tobytes()
     middle = (seen.max(0) + seen.min(0)) / 2
     half = max(float(np.ptp(seen, axis=0).max()) / 2, 1e-9)
     scaled = np.clip(np.round(np.nan_to_num((flat - middle) / half) * 120), -127, 127)

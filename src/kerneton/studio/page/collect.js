@@ -11,7 +11,7 @@ export class Collect {
   constructor() {
     this.filters = { text: "", label: "", subject: "", quality: "" };
     this.detail = new Detail();
-    this.grid = new Grid({ onopen: id => { this.detail.open(id); if (!matchMedia("(min-width: 60rem)").matches) document.getElementById("main")?.scrollTo({ top: 0 }); }, onselect: selected => this.bulk(selected) });
+    this.grid = new Grid({ onopen: id => this.detail.open(id), onpress: () => { if (!matchMedia("(min-width: 60rem)").matches) this.detail.node.scrollIntoView({ block: "start" }); }, onselect: selected => this.bulk(selected) });
     this.search = h("input", { type: "search", placeholder: texts.search, "aria-label": texts.search, oninput: () => { this.filters.text = this.search.value; this.show(); } });
     const select = (key, label) => h("select", { "aria-label": label, onchange: event => { this.filters[key] = event.target.value; this.show(); } });
     this.selects = { label: select("label", texts.label), subject: select("subject", texts.subject), quality: select("quality", texts.quality) };
@@ -77,7 +77,7 @@ export class Collect {
     this.grid.set(items);
     this.counts();
     const broken = Object.entries(store.broken);
-    clear(this.broken, broken.length ? h("details.warning", {}, h("summary", {}, texts.broken(broken.length)), h("ul", {}, broken.slice(0, 50).map(([, why]) => h("li", {}, why)))) : null);
+    clear(this.broken, broken.length ? h("details.warning", {}, h("summary", {}, texts.broken(broken.length)), h("ul", {}, broken.slice(0, 500).map(([, why]) => h("li", {}, why)), broken.length > 500 ? h("li.quiet", {}, texts.more(broken.length - 500)) : null)) : null);
     if (!this.grid.active && items.length && matchMedia("(min-width: 60rem)").matches) { this.grid.selected = new Set([items[0].id]); this.grid.go(items[0].id); }
     this.bulk(this.grid.selected);
   }

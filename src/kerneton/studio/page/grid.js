@@ -4,7 +4,7 @@ import { texts } from "./texts.js";
 import { labelColor, name, seconds, emit } from "./store.js";
 import * as api from "./api.js";
 
-const CARD = 158, HEIGHT = 196, GAP = 12, KEPT = 600, PERIOD = 90;
+const CARD = 158, HEIGHT = 234, GAP = 12, KEPT = 600, PERIOD = 90;
 const thumbs = new Map();
 let wanted = new Set(), asking = false;
 
@@ -48,7 +48,8 @@ function paint(canvas, thumb, at, colors) {
 }
 
 export class Grid {
-  constructor({ onopen, label = texts.recordings, onselect = () => {} }) {
+  constructor({ onopen, onpress = null, label = texts.recordings, onselect = () => {} }) {
+    this.onpress = onpress;
     this.items = []; this.cards = new Map(); this.active = null; this.selected = new Set(); this.onopen = onopen; this.onselect = onselect;
     this.space = h("div.grid-space");
     this.node = h("div.grid", { role: "listbox", tabindex: 0, "aria-label": label, "aria-multiselectable": "true", onscroll: () => this.layout(), onkeydown: e => this.keys(e) }, this.space);
@@ -97,7 +98,7 @@ export class Grid {
     },
       canvas, item.warnings.length ? h("span.badge", { title: item.warnings.map(w => texts.warnings[w]).join("\n") }, icon("warn")) : null,
       item.source ? h("span.cut", { title: texts.segmentOf(name(item.source)) }, "✂") : null,
-      h("span.who", {}, h("span.line", {}, h("span.chip", { style: { "--chip": labelColor(item.label) } }, label), h("span", {}, `${seconds(item).toFixed(1)} s`)), h("span.line", {}, h("b", {}, name(item.id)), h("span", {}, item.subject ?? "–"))));
+      h("span.who", {}, h("span.line", {}, h("span.chip", { style: { "--chip": labelColor(item.label) }, title: label }, label), h("span", {}, `${seconds(item).toFixed(1)} s`)), h("b", { title: name(item.id) }, name(item.id)), h("span.line", {}, h("span.quiet", {}, item.subject ?? "–"))));
     if (item.id === this.active) node.classList.add("active");
     this.space.append(node);
     if (!thumbs.has(item.id)) wanted.add(item.id);
@@ -112,6 +113,7 @@ export class Grid {
       if (!this.selected.delete(id)) this.selected.add(id);
     } else this.selected = new Set([id]);
     this.go(id);
+    if (!event.shiftKey && !event.ctrlKey && !event.metaKey) this.onpress?.(id);
   }
 
   go(id, { scroll = false } = {}) {

@@ -7,6 +7,8 @@ import { texts } from "./texts.js";
 import { assign, change, complain, labelColor, name, noteProps, on, seconds, store, undo } from "./store.js";
 import * as api from "./api.js";
 
+const AT_ONCE = 200; // recordings for whose labels the server is asked at a time
+
 export class Label {
   constructor() {
     this.id = null; this.loaded = Promise.resolve(); this.suggestions = new Map(); this.order = null; this.pendingLabel = null; this.onlyOpen = true;
@@ -70,11 +72,12 @@ export class Label {
 
   renderQueue() {
     const list = this.list(), at = Math.max(0, list.findIndex(r => r.id === this.id)), from = Math.max(0, Math.min(at - 60, list.length - 200));
-    clear(this.queue, list.slice(from, from + 200).map(r => {
+    const others = n => n > 0 ? h("li.quiet.others", {}, texts.more(n)) : null; // of a long list, those around the open one are here
+    clear(this.queue, others(from), list.slice(from, from + 200).map(r => {
       const said = this.suggestions.get(r.id), label = r.label ?? (r.segments.length ? texts.segmentsCount(r.segments.length) : said ? `${said.unknown ? texts.noneOfThese : said.label}?` : texts.unlabelled);
-      return h("li", {}, h(r.id === this.id ? "button.queue-item.active" : "button.queue-item", { type: "button", "aria-current": r.id === this.id ? "true" : null, onclick: () => { this.open(r.id); if (!matchMedia("(min-width: 60rem)").matches) document.getElementById("main")?.scrollTo({ top: 0 }); } },
+      return h("li", {}, h(r.id === this.id ? "button.queue-item.active" : "button.queue-item", { type: "button", "aria-current": r.id === this.id ? "true" : null, onclick: () => { this.open(r.id); if (!matchMedia("(min-width: 60rem)").matches) this.main.scrollIntoView({ block: "start" }); } },
         h("b", {}, name(r.id)), h("span.chip", { style: { "--chip": labelColor(r.label ?? said?.label ?? null) } }, label), h("span.quiet", {}, `${r.subject ?? "–"} · ${seconds(r).toFixed(1)} s`)));
-    }), list.length ? null : h("li.quiet", {}, texts.allLabelled));
+    }), others(list.length - from - 200), list.length ? null : h("li.quiet", {}, texts.allLabelled));
     const active = this.queue.querySelector(".active"), top = active ? active.offsetTop - this.queue.offsetTop : 0; // scrolls the list, never the page
     if (active && (top < this.queue.scrollTop || top + active.offsetHeight > this.queue.scrollTop + this.queue.clientHeight)) this.queue.scrollTop = top - 40;
   }
@@ -212,13 +215,20 @@ export class Label {
   async suggest() {
     const ids = store.recordings.filter(r => r.label === null && !r.segments.length && !r.source).map(r => r.id);
     try {
-      const told = await api.post("suggest", { ids });
+      const told = { suggestions: [], long: [] };
+      for (let i = 0; i < ids.length; i += AT_ONCE) { // all of them, in parts
+        const some = await api.post("suggest", { ids: ids.slice(i, i + AT_ONCE) });
+        told.suggestions.push(...some.suggestions);
+        told.long.push(...some.long);
+        if (ids.length > AT_ONCE) tell(texts.suggesting(Math.min(i + AT_ONCE, ids.length), ids.length));
+      }
+      told.suggestions.sort((a, b) => b.unknown - a.unknown || a.margin - b.margin);
       this.suggestions = new Map(told.suggestions.map(s => [s.id, s]));
       this.order = [...told.suggestions.map(s => s.id), ...told.long];
       this.renderQueue();
       document.activeElement?.blur(); // so that Enter confirms the suggestion
       if (this.order.length) this.open(this.order[0]);
-      if (!matchMedia("(min-width: 60rem)").matches) document.getElementById("main")?.scrollTo({ top: 0 });
+      if (!matchMedia("(min-width: 60rem)").matches) this.main.scrollIntoView({ block: "start" });
       tell(texts.suggestionsReady(told.suggestions.length));
     } catch (error) { complain(error); }
   }

@@ -88,7 +88,7 @@ export class Live {
     const start = button(texts.start, () => this.running ? this.stop() : this.start(), { kind: "primary" });
     this.startButton = start;
     if (this.source === "replay") {
-      const list = [...store.recordings].sort((a, b) => (a.label !== null) - (b.label !== null) || b.frames - a.frames).slice(0, 500);
+      const list = [...store.recordings].sort((a, b) => (a.label !== null) - (b.label !== null) || b.frames - a.frames);
       this.pick = h("select", { "aria-label": texts.recording }, list.map(r => h("option", { value: r.id }, `${name(r.id)} · ${r.label ?? texts.unlabelled} · ${seconds(r).toFixed(1)} s`)));
       if (this.replayed && store.byId.has(this.replayed)) this.pick.value = this.replayed;
       clear(this.setup, this.pick, start);

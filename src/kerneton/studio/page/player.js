@@ -27,7 +27,7 @@ export class Player {
     this.clock = h("output.clock", { "aria-hidden": "true" }, "");
     this.rate = h("select", { "aria-label": texts.speed, title: texts.speed, onchange: () => { this.speed = +this.rate.value; } },
       SPEEDS.map(s => h("option", { value: s, ...(s === 1 ? { selected: true } : {}) }, `${s}×`)));
-    this.note = h("p.stage-note", { hidden: true });
+    this.note = h("p.stage-note");
     this.node = h("div.player", {}, h("div.stage-box", {}, this.canvas, this.note),
       h("div.controls", {}, this.play, iconButton("back", texts.frameBack, () => this.step(-1)), iconButton("next", texts.frameNext, () => this.step(1)),
         this.slider, this.clock, this.rate));
@@ -60,8 +60,7 @@ export class Player {
     this.slider.setAttribute("aria-valuetext", texts.frameOf(whole + 1, this.motion.frames));
     this.clock.textContent = `${clock(whole / this.motion.fps)} · ${whole + 1}/${this.motion.frames}`;
     const gone = this.motion.missing(whole).length;
-    this.note.hidden = !gone;
-    if (gone) this.note.textContent = texts.missingJoints(gone, this.motion.n);
+    this.note.textContent = gone ? texts.missingJoints(gone, this.motion.n) : "";
     this.onframe(whole);
   }
 

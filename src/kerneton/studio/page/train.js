@@ -111,7 +111,7 @@ export class Train {
   confusion(m) {
     const most = Math.max(1, ...m.confusion.flat());
     return h("section", {}, h("h2", {}, texts.confusion), h("p.quiet", {}, texts.confusionText), h("div.scroll", { tabindex: 0, role: "region", "aria-label": texts.confusion },
-      h("table.matrix", {}, h("thead", {}, h("tr", {}, h("td", {}), m.classes.map(c => h("th", { scope: "col" }, h("span", {}, c))))),
+      h(m.classes.length > 6 || m.classes.some(c => c.length > 7) ? "table.matrix.steep" : "table.matrix", {}, h("thead", {}, h("tr", {}, h("td", {}), m.classes.map(c => h("th", { scope: "col", title: c }, h("span", {}, c))))),
         h("tbody", {}, m.classes.map((row, i) => h("tr", {}, h("th", { scope: "row" }, row), m.classes.map((col, j) => {
           const n = m.confusion[i][j];
           return h("td", {}, n ? h(i === j ? "button.cell.right" : "button.cell.wrong", { type: "button", style: { "--share": n / most }, "aria-label": texts.cell(n, row, col), onclick: () => this.openCell(m, row, col, true) }, n) : h("span.cell", {}, "·"));
