@@ -1,7 +1,7 @@
 """Speed of the studio: from clips to a live label, responses during a training, frames per second
 of the list.
 
-    python benchmarks/studio.py [--recordings 2000]
+    python benchmarks/studio.py [--recordings 2000] [--only first]
 
 It starts the command on generated actions and drives Chromium through Playwright. Times are wall
 times, so run it on an idle machine; ``cpu_seconds`` is the processor time of the server's processes
@@ -103,6 +103,47 @@ def clips_to_live(page: Page, url: str, pid: int) -> dict[str, float]:
     }
 
 
+def dropped_to_live(page: Page, url: str, pid: int, clips: Path) -> dict[str, float]:
+    """Seconds and clicks from an empty folder to a live label, with sixty tables in a folder."""
+    for s in make_actions(["wave", "clap", "kick", "bow"], n_subjects=5, n_takes=3):
+        write([s], clips / str(s.label) / f"p{s.subject}" / f"{s.name}.csv")
+    page.goto(url)
+    page.evaluate(
+        "addEventListener('click', e => { if (e.isTrusted) "
+        "globalThis.clicks = (globalThis.clicks ?? 0) + 1; }, true)"
+    )
+    computed, begin = cpu_seconds(pid), time.perf_counter()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add folder").first.click()
+    chooser.value.set_files(clips)
+    page.get_by_text("60 recordings · 4 labels").wait_for()
+    added = time.perf_counter()
+    page.get_by_role("link", name="Train").click()
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.locator(".hero").wait_for()
+    page.get_by_role("link", name="See it live").click()
+    page.get_by_role("button", name="Start").click()
+    page.locator(".live-now .bars li").first.wait_for()
+    return {
+        "sixty_csv_added_seconds": added - begin,
+        "sixty_csv_to_live_seconds": time.perf_counter() - begin,
+        "sixty_csv_to_live_cpu_seconds": cpu_seconds(pid) - computed,
+        "sixty_csv_to_live_clicks": page.evaluate("globalThis.clicks"),
+    }
+
+
+def tour(page: Page, url: str) -> dict[str, float]:
+    """Seconds of the tour, from its first click to a live label, for somebody who reads nothing."""
+    page.goto(url)
+    begin = time.perf_counter()
+    page.get_by_role("button", name="Take the tour").last.click()
+    card = page.get_by_role("dialog", name="Tour")
+    for name in ("Next", "Next", "Train", "Next"):
+        card.get_by_role("button", name=name, exact=True).click()
+    page.locator(".live-now .bars li").first.wait_for()
+    return {"tour_seconds": time.perf_counter() - begin}
+
+
 def list_of(page: Page, url: str, n: int) -> dict[str, float]:
     """Frames a second while a long list scrolls."""
     page.goto(url)
@@ -130,14 +171,30 @@ def list_of(page: Page, url: str, n: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recordings", type=int, default=2000)
-    n = parser.parse_args().recordings
+    parser.add_argument(
+        "--only", choices=["first", "rest"], help="the first minutes from an empty folder, or not"
+    )
+    args = parser.parse_args()
+    n = args.recordings
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as work, sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(120_000)
+        page.set_default_timeout(600_000)
+        if args.only != "rest":
+            process, url = start(Path(work) / "empty")
+            results |= dropped_to_live(page, url, process.pid, Path(work) / "tables")
+            process.terminate()
+            process.wait()
+            process, url = start(Path(work) / "new")
+            results |= tour(page, url)
+            process.terminate()
+            process.wait()
+        if args.only == "first":
+            print(json.dumps({key: round(value, 2) for key, value in results.items()}, indent=2))
+            return
         process, url = start(Path(work) / "clips")
         results |= clips_to_live(page, url, process.pid)
         process.terminate()
