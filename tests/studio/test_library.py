@@ -13,7 +13,7 @@ from kerneton.files.readers import read, write
 from kerneton.files.summary import summarize
 from kerneton.studio.demo import add_demo
 from kerneton.studio.library import Library
-from kerneton.studio.recording_info import motion
+from kerneton.studio.recording_info import THUMB_FRAMES, info_of, motion
 from kerneton.studio.share import export
 from kerneton.studio.trainer import read_folder
 from kerneton.studio.uploads import staging_path, take_in
@@ -58,6 +58,17 @@ def test_labels_and_subjects_are_places_and_can_be_undone(library, folder):
     assert library.undo() is None
     library.redo()
     assert "greet/ann/s01_wave_t1.npz" in library.records
+
+
+def test_small_animations_show_frames_with_a_body():
+    (take,) = make_actions(["wave"], n_subjects=1, n_takes=1)
+    joints = take.joints.copy()
+    joints[:30] = joints[-10:] = np.nan
+    thumb = info_of(take.replace(joints=joints, confidence=None)).thumb
+    frames = np.frombuffer(thumb, np.int8).reshape(THUMB_FRAMES, -1)
+    assert (frames != -128).any(axis=1).all()
+    nobody = info_of(take.replace(joints=np.full_like(joints, np.nan), confidence=None)).thumb
+    assert len(nobody) == len(thumb)
 
 
 def test_equal_names_are_numbered_not_overwritten(library, folder):

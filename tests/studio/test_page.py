@@ -361,6 +361,48 @@ def test_the_tour_ends_with_a_model(context, empty):
     assert len(list(empty.folder.glob("__studio__/models/2*/model.kern"))) == 1
 
 
+def test_the_card_of_the_tour_stands_beside_what_it_explains(context, server):
+    page = opened(context, server)
+    page.locator(".card").first.wait_for()
+    page.get_by_role("button", name="Take the tour").click()
+    card = page.get_by_role("dialog", name="Tour")
+    for step, part in ((1, ".grid"), (2, ".queue"), (3, ".train-top .row")):
+        card.get_by_text(f"Step {step} of 5").wait_for()
+        page.locator(f"{part}.toured").wait_for()
+        page.wait_for_timeout(600)
+        a, b = card.bounding_box(), page.locator(part).bounding_box()
+        apart = (
+            a["x"] + a["width"] <= b["x"]
+            or b["x"] + b["width"] <= a["x"]
+            or a["y"] + a["height"] <= b["y"]
+            or b["y"] + b["height"] <= a["y"]
+        )
+        assert apart, (step, a, b)
+        assert a["x"] >= 0
+        assert a["y"] >= 0
+        assert a["x"] + a["width"] <= 1400
+        if step < 3:
+            card.get_by_role("button", name="Next", exact=True).click()
+    card.get_by_role("button", name="Leave the tour").click()
+    counted(page, ".toured", 0)
+
+
+def test_on_a_phone_the_list_comes_before_the_player(browser, server):
+    context = browser.new_context(viewport={"width": 400, "height": 900}, reduced_motion="reduce")
+    context.set_default_timeout(WAIT)
+    page = opened(context, server)
+    page.locator(".card").first.click()
+    page.locator(".detail canvas").wait_for()
+    page.wait_for_timeout(200)
+    top = page.locator(".detail").bounding_box()["y"]
+    assert page.locator(".grid").bounding_box()["y"] < top < 500  # and what was pressed is shown
+    page.goto(f"{server.address}/#/label")
+    page.locator(".queue-item").first.wait_for()
+    queue, player = (page.locator(s).bounding_box()["y"] for s in (".queue", ".label-main"))
+    assert queue < player
+    context.close()
+
+
 HANDS_FREE = """async () => {
     const { Recorder } = await import("/record.js"), takes = [], phases = [];
     const recorder = new Recorder({ mode: "hands-free", length: 2, takes: 2, countdown: 1,
@@ -488,8 +530,7 @@ def test_axe_finds_nothing(browser, trained, width, theme):
         page.locator(ready).first.wait_for()
         result = source.Axe().run(page)
         found += [
-            (view, v["id"], v["nodes"][0]["html"][:120])
-            for v in result.response["violations"]
+            (view, v["id"], v["nodes"][0]["html"][:120]) for v in result.response["violations"]
         ]
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= width, f"{view} is {wide} pixels wide"

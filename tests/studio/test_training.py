@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import zipfile
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from studios import TOKEN, running
 from websockets.sync.client import connect
 
 import kerneton
+from kerneton import make_actions
 from kerneton.cli import main
 from kerneton.exceptions import ParameterError
 from kerneton.files.readers import write
@@ -22,7 +24,7 @@ from kerneton.report.intervals import interval
 from kerneton.studio import recognizing
 from kerneton.studio.live import Watcher, Window, frame_of
 from kerneton.studio.server import Studio
-from kerneton.studio.trainer import read_folder, record_next
+from kerneton.studio.trainer import _some, read_folder, record_next
 from kerneton.studio.trainer import train as train_here
 
 
@@ -184,6 +186,24 @@ def test_a_source_that_begins_anew_is_watched_anew(trained):
     assert told["label"] == "kick"
     assert "filling" in watcher.answer(frames[:5], kick.layout, why=False)
     assert watcher.answer(frames[5:], kick.layout, why=False)["label"] == "kick"
+
+
+def test_of_many_recordings_the_spotter_learns_from_as_many_of_each():
+    """Its memory grows with what it learns from; everybody's labels are there."""
+    data = make_actions(["wave", "clap", "kick", "bow"], n_subjects=30, n_takes=3)
+    rare = [s.replace(label="nod", subject="9") for s in data[:3]]
+    notes: list[str] = []
+    some = _some(kerneton.SkeletonDataset([*data, *rare]), notes)
+    counts = Counter(s.label for s in some)
+    assert len(some) <= 204
+    assert set(counts) == {"wave", "clap", "kick", "bow", "nod"}
+    assert max(counts.values()) - min(counts[a] for a in ("wave", "clap", "kick", "bow")) <= 5
+    assert len({s.subject for s in some}) <= 17
+    assert notes == [
+        f"to find actions in long recordings, {len(some)} of 363 recordings were used, of 15 people"
+    ]
+    assert _some(data[:150], notes) == list(data[:150])
+    assert len(notes) == 1
 
 
 def test_reasons_name_the_joints(trained):

@@ -40,6 +40,7 @@ from kerneton.report.results import Report
 from kerneton.stream.spotter import spotter_of
 from kerneton.studio.folders import MODELS, is_inside, named
 
+_SPOTTED, _PEOPLE = 200, 16  # recordings, and people, that the spotter learns from at most
 Tell = Callable[..., None]  # sends a message to the server
 
 
@@ -92,7 +93,7 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             spotting = make_recognizer(progress=_stages(tell, "spot", 0.62, 0.98))
-            model = model.with_spotter(spotting.fit_spotting(data))
+            model = model.with_spotter(spotting.fit_spotting(_some(data, notes)))
         save_model(model, home / "model.kern", data)
         figures["spotting"] = spotter_of(model).held_out_
         figures["bytes"] = (home / "model.kern").stat().st_size
@@ -186,6 +187,32 @@ def _usable(data: SkeletonDataset, notes: list[str]) -> SkeletonDataset:
         )
     single = [s.replace(joints=s.joints.astype(np.float32, copy=False)) for s in labelled]
     return SkeletonDataset(single, name=data.name, conversion=data.conversion)
+
+
+def _some(data: SkeletonDataset, notes: list[str]) -> list[SkeletonSequence]:
+    """The recordings that the spotter learns from: all of a few hundred; of more, as many of each
+    label and person, so that memory is bounded.
+    """
+    if len(data) <= _SPOTTED:
+        return list(data)
+    people = sorted({str(s.subject) for s in data})
+    kept = set(people[:: -(-len(people) // _PEOPLE)])
+    turns: Counter[tuple[str, str | None]] = Counter()
+    ranked: list[tuple[int, int]] = []
+    for i in range(len(data)):
+        if str(data[i].subject) in kept:
+            cell = str(data[i].subject), data[i].label
+            ranked.append((turns[cell], i))
+            turns[cell] += 1
+    chosen = sorted(i for _, i in sorted(ranked)[:_SPOTTED])
+    missing = {s.label for s in data} - {data[i].label for i in chosen}
+    for label in missing:  # that only other people show
+        chosen += [i for i in range(len(data)) if data[i].label == label][:4]
+    notes.append(
+        f"to find actions in long recordings, {len(chosen)} of {len(data)} recordings were used, "
+        f"of {len(kept)} people"
+    )
+    return [data[i] for i in sorted(chosen)]
 
 
 def _protocol(data: SkeletonDataset) -> tuple[Any, str]:
