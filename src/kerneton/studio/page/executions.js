@@ -41,7 +41,7 @@ export async function open(id) {
     rows = told.repetitions;
     about.textContent = rows.length ? texts.repetitionsOf(rows.length, told.angle?.replaceAll("_", " ")) : texts.noRepetitions;
     const columns = texts.repetitionColumns(told.angle?.replaceAll("_", " "), own === null ? null : own + 1), two = rows.some(r => r.left !== undefined);
-    clear(table, rows.length ? h("table", {}, h("thead", {}, h("tr", {}, columns.filter((_, i) => (i !== 5 || own !== null) && (i !== 4 || two)).map(c => h("th", { scope: "col" }, c)))),
+    clear(table, rows.length ? h("table", {}, h("thead", {}, h("tr", {}, columns.filter((_, i) => (i !== 5 || own !== null) && (i !== 4 || two)).map(c => c ? h("th", { scope: "col" }, c) : h("td", {})))),
       h("tbody", {}, rows.map((r, k) => h(k === own ? "tr.active" : "tr", {},
         h("th", { scope: "row" }, k + 1), h("td.num", {}, `${(r.start / motion.fps).toFixed(1)} s`), h("td.num", {}, texts.tempo(r.seconds)),
         h(r.range === undefined || targets().range === null ? "td.num" : reached(r.range) ? "td.num.better" : "td.num.worse", {}, texts.degrees(r.range, targets().range, reached(r.range))),

@@ -8,6 +8,8 @@ import * as api from "./api.js";
 
 const AT_ONCE = 4; // recordings of a cell that play at once
 
+const columnHead = text => text ? h("th", { scope: "col" }, text) : h("td", {}); // of buttons
+
 export class Train {
   constructor() {
     this.go = button(texts.train, () => this.start(), { kind: "primary.large" });
@@ -66,7 +68,7 @@ export class Train {
     const model = models.find(m => m.name === (this.chosen ?? store.present)) ?? models[0];
     clear(this.result, model ? this.results(model) : h("div.empty", {}, h("h2", {}, texts.noModel), h("p", {}, texts.noModelText)));
     clear(this.models, models.length ? [h("h2", {}, texts.models), h("div.scroll", { tabindex: 0, role: "region", "aria-label": texts.models }, h("table", {},
-      h("thead", {}, h("tr", {}, texts.modelColumns.map(c => h("th", { scope: "col" }, c)))),
+      h("thead", {}, h("tr", {}, texts.modelColumns.map(columnHead))),
       h("tbody", {}, models.map(m => h(m.name === model.name ? "tr.active" : "tr", {},
         h("td", {}, h("input", { value: m.title, placeholder: texts.unnamed, "aria-label": texts.nameModel, maxlength: 80, size: 14, onchange: e => this.entitle(m.name, e.target.value), onkeydown: e => { if (e.key === "Enter") e.target.blur(); } })),
         h("th", { scope: "row" }, h("button.link", { type: "button", onclick: () => { this.chosen = m.name; this.renderModels(); } }, m.date)),
