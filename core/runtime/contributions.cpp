@@ -2,7 +2,8 @@
 //
 // A block's part of the value is linear in the features of its rows, before mirroring. A joint has that of its rows; a pair's
 // is divided between its joints at each frame by how they move. What belongs to no frame, the share of the mean above all, is
-// divided equally between the rows of a block, and between the joints of a pair as their frames are on average.
+// divided between the rows of a block by the roots of how far their joints move on average, and between the joints of a pair as their
+// frames are on average.
 #define KN_BUILDS_LIBRARY
 #include "kerneton.h"
 
@@ -36,6 +37,18 @@ Doubles inner(const Doubles *G, const Doubles *A, int64_t d, int64_t wide) {
     for (int64_t i = 0; i < d; ++i)
         for (int64_t j = 0; j <= i; ++j) sum += G[packed(i) + j] * A[i * wide + j] * Doubles(i == j ? 1.0 : 2.0);
     return sum;
+}
+
+// The part of the first side of a block that two rows share: how far its joints move, beside those of both.
+double first_side(const Cue &cue, const int32_t *kept, const Work &work) {
+    double moves[2] = {0, 0};
+    for (int side = 0; side < 2; ++side)
+        for (int64_t end = 0; end < 2; ++end) {
+            const int64_t joint = cue.rows[2 * kept[side] + end];
+            if (joint >= 0) moves[side] += work.moves[joint];
+        }
+    const double one = sqrt(Doubles(moves[0])).get(0), other = sqrt(Doubles(moves[1])).get(0);
+    return one / (one + other);
 }
 
 // How the sum of each pair of a cue, with the weights in the working memory, is divided.
@@ -104,6 +117,14 @@ KN_PUBLIC int32_t kn_explain(const kn_model *model, const float *joints, int32_t
         const int64_t n_entries = cue.n_entries;
         for (int64_t k = 0; k < cue.n_rows * n_entries; ++k) work.weights[k] = 0;
         for (int64_t p = 0; p < cue.n_rows; ++p) work.shares[p] = {0, 0, 0, 0};
+        if (moved != cue.step) {
+            kn_motion(KN_FLOAT32, work.signals, n_frames, J, fps <= 10000 ? fps : 0, work.median, work.motion);
+            for (int64_t j = 0; j < J; ++j) {
+                work.moves[j] = 0;
+                for (int64_t s = 0; s < n_frames; ++s) work.moves[j] += sqrt(Doubles(sqrt(Doubles(work.motion[s * J + j])))).get(0);
+            }
+            moved = cue.step;
+        }
         const float *w = cue.coefficients + machine * cue.n_kept * n_entries;
         for (int64_t k = 0; k < cue.n_kept; ++k, w += n_entries) {
             const Sides sides(cue, k, work);
@@ -115,15 +136,11 @@ KN_PUBLIC int32_t kn_explain(const kn_model *model, const float *joints, int32_t
                 if (sides.source) other[sides.source[e]] += w[e] * sides.other_factor;
                 if (cue.center) less += (double)w[e] * (double)cue.mean[k * n_entries + e];
             }
-            const bool shared = sides.source && kept[0] != kept[1];
-            work.shares[kept[0]].rest -= shared ? less / 2 : less;
-            if (shared) work.shares[kept[1]].rest -= less / 2;
+            const double side = sides.source && kept[0] != kept[1] ? first_side(cue, kept, work) : 1;
+            work.shares[kept[0]].rest -= side * less;
+            work.shares[kept[1]].rest -= (1 - side) * less;
         }
         const bool pairs = cue.rows[1] >= 0;
-        if (pairs && moved != cue.step) {
-            kn_motion(KN_FLOAT32, work.signals, n_frames, J, fps <= 10000 ? fps : 0, work.median, work.motion);
-            moved = cue.step;
-        }
         if (pairs && !divide_pairs(*model, cue, n_frames, work)) return false;
         for (int64_t p = 0; p < cue.n_rows; ++p) {
             const Share &share = work.shares[p];

@@ -338,7 +338,7 @@ struct Work {  // working memory of one recording
     float *signals;  // of one step, (N_SIGNALS, n, J, 3)
     char *poses, *power;
     float *weights;  // of a label, for features before mirroring
-    double *motion;
+    double *motion, *moves;  // of joints at frames, and how far each goes
     Share *shares;  // of rows
     char *pairs;
 
@@ -374,6 +374,7 @@ struct Work {  // working memory of one recording
         power = room.take<char>(most_power);
         weights = room.take<float>(most_features);
         motion = room.take<double>(n * J);
+        moves = room.take<double>(J);
         shares = room.take<Share>(most_rows);
         pairs = room.take<char>(most_pairs);
     }

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.core.poses import motion
 from kerneton.data.checks import check_sequences
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence, missing_joints
@@ -238,12 +239,16 @@ def _contributions(
         columns = np.sort(np.concatenate([block.columns for block in own]))
         poses, shares = _shares_of(branch, sequence, features[columns], weights[columns])
         moved = np.zeros((0 if poses is None else poses.n_frames, sequence.n_joints))
+        moves = np.ones(sequence.n_joints)
+        if poses is not None:
+            moves = (motion(poses.joints, poses.fps) ** 0.25).mean(axis=0)
         for block in own:
-            # What belongs to no frame, the mean's share above all, is divided equally between the
-            # sides that share the block, and between the joints of a pair like their frames.
+            # What belongs to no frame, the mean's share above all, is divided between the sides that
+            # share the block by how far they moved, and between the joints of a pair like their
+            # frames.
             summed = sum(shares[token][0].sum() for token in block.tokens if token in shares)
-            rest = (products[block.columns].sum() - summed) / len(block.tokens)
-            for token in block.tokens:
+            left = products[block.columns].sum() - summed
+            for token, rest in zip(block.tokens, left * _sides(block, moves), strict=True):
                 value, division = rest, np.full(len(token), 1 / len(token))
                 if token in shares:
                     share, division = shares[token]
@@ -255,6 +260,19 @@ def _contributions(
         if poses is not None:
             _add_to_frames(by_frame, moved, branch.preprocess_, sequence)
     return tuple(parts), by_frame, baseline
+
+
+def _sides(block: Block, moves: np.ndarray) -> np.ndarray:
+    """The part of each side of a block, (n_tokens,), from how far each joint moves, (J,).
+
+    Features averaged over mirror images do not tell whose the mean is. It is divided by the roots
+    of the distances, between equal parts and parts in proportion.
+
+    >>> _sides(Block("joints", ((0,), (1,)), np.arange(3)), np.array([0.9, 0.1])).round(6).tolist()
+    [0.75, 0.25]
+    """
+    parts = np.sqrt([moves[list(token)].sum() for token in block.tokens])
+    return np.asarray(parts / parts.sum())
 
 
 def _shares_of(
