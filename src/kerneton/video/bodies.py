@@ -10,6 +10,7 @@ from scipy.special import expit
 from kerneton.video.detection import Detection, Detector
 from kerneton.video.models import Network
 from kerneton.video.regions import Region, crop, turn, upright_angle
+from kerneton.video.smoothing import OneEuro
 
 N_LANDMARKS = 33
 _ALL = 39  # with six helpers, two of which say where the region of the next picture lies
@@ -40,6 +41,23 @@ def region_of(detection: Detection) -> Region:
     gives size and angle.
     """
     return _around(detection.points[0], detection.points[1])
+
+
+class SteadyRegion:
+    """The region of the next picture, smoothed more than the landmarks are: it holds still while
+    the body does, as MediaPipe's.
+    """
+
+    def __init__(self) -> None:
+        self._smooth = OneEuro(slowest=0.01, steepness=10.0)
+
+    def __call__(self, region: Region, time: float) -> Region:
+        """The smoothed region at a time in seconds."""
+        half = region.size / _MARGIN / 2
+        middle = np.array([region.x, region.y])
+        edge = middle + turn(region.angle) @ [0.0, -half]
+        middle, edge = self._smooth(np.stack([middle, edge]), time, unit=2 * half)
+        return _around(middle, edge)
 
 
 def _around(middle: np.ndarray, edge: np.ndarray) -> Region:

@@ -205,6 +205,7 @@ def _body_kind(options: PoseOptions) -> Kind:
         bodies.body_detector(Network(detector, outputs=(0, 1))),
         bodies.region_of,
         functools.partial(bodies.find_body, network),
+        steady=bodies.SteadyRegion,
         surface=TRUNK,
     )
 

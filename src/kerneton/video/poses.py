@@ -27,7 +27,7 @@ from kerneton.video.estimator import LEAST_CONFIDENCE, TRUNK, Person, PoseEstima
 from kerneton.video.films import Film
 from kerneton.video.models import cache_home, checksum, model_file
 
-_VERSION = 1  # of the estimation; poses of others are estimated again
+_VERSION = 2  # of the estimation; poses of others are estimated again
 _LONGEST_GAP = 0.5  # seconds without a picture, over which joints are not interpolated
 _SHORTEST = 0.1  # share of the film in which somebody must be seen to become a recording
 LOW_VISIBILITY, LOW_RATE, FEW_FRAMES = 0.6, 12.0, 0.5

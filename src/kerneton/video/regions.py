@@ -98,7 +98,7 @@ def crop(picture: np.ndarray, region: Region, side: int, *, black: bool = False)
     array([0.2, 0.2, 0.2], dtype=float32)
     """
     height, width = picture.shape[:2]
-    pixels = np.ascontiguousarray(picture).view(np.uint32).ravel()
+    pixels, row = _flat(picture)
     corner = region.places(np.zeros(2))
     (a, b), (c, d) = region.size / side * turn(region.angle)
     steps = np.arange(side)
@@ -121,7 +121,7 @@ def crop(picture: np.ndarray, region: Region, side: int, *, black: bool = False)
     )
     even = np.zeros((side, side), np.uint32)
     odd = np.zeros((side, side), np.uint32)
-    rows = [np.clip(top + down, 0, height - 1) * width for down in (0, 1)]
+    rows = [np.clip(top + down, 0, height - 1) * row for down in (0, 1)]
     columns = [np.clip(left + across, 0, width - 1) for across in (0, 1)]
     for down, across, weight in corners:
         found = pixels[rows[down] + columns[across]]
@@ -137,3 +137,17 @@ def crop(picture: np.ndarray, region: Region, side: int, *, black: bool = False)
     np.multiply(odd, scale, out=cut[..., 1])
     np.multiply(even >> 16, scale, out=cut[..., 2])
     return cut
+
+
+def _flat(picture: np.ndarray) -> tuple[np.ndarray, int]:
+    """The pixels of a picture one after the other, as words, and how many lie between two rows.
+
+    Decoders leave room after each row: such pictures are not copied.
+    """
+    if picture.strides[1:] != (4, 1) or picture.strides[0] % 4 or picture.strides[0] < 0:
+        picture = np.ascontiguousarray(picture)
+    height, width = picture.shape[:2]
+    row = picture.strides[0] // 4
+    words = picture.view(np.uint32)[..., 0]
+    last = (height - 1) * row + width
+    return np.lib.stride_tricks.as_strided(words, (last,), (4,), writeable=False), row

@@ -34,6 +34,8 @@ class Kind(NamedTuple):
     find: Callable[[np.ndarray, Region], Found]
     # four landmarks around what keeps its colour: the trunk of a body
     surface: tuple[int, ...] = ()
+    # keeps the region of one steady from picture to picture
+    steady: Callable[[], Callable[[Region, float], Region]] | None = None
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Track:
     seen: bool = True  # in the newest picture
     speed: np.ndarray = field(default_factory=lambda: np.zeros(2))  # pixels a second
     colours: np.ndarray | None = None
+    steady: Callable[[Region, float], Region] | None = None
 
     @property
     def size(self) -> float:
@@ -120,6 +123,7 @@ class Tracker:
                 track = Track(self._count, found, time)
                 self._count += 1
                 self.tracks.append(track)
+            track.steady = None  # for who was lost is looked for where he was found
             self._move(track, picture, found, time)
 
     def _returned(self, picture: np.ndarray, found: Found, time: float) -> Track | None:
@@ -180,6 +184,9 @@ class Tracker:
                 if best in owners:
                     owners[owners.index(best)] = own
                 owners[i] = best
+        for owner, (track, _) in zip(owners, kept, strict=True):
+            if owner is not track:
+                owner.steady = None
         return [(owner, found) for owner, (_, found) in zip(owners, kept, strict=True)]
 
     def _unlike(self, track: Track, picture: np.ndarray, found: Found) -> float:
@@ -197,6 +204,9 @@ class Tracker:
             colours = self._colours(picture, found)
             old = colours if track.colours is None else track.colours
             track.colours = old + _STEADY * (colours - old)
+        if self.kind.steady is not None:
+            track.steady = track.steady or self.kind.steady()
+            found = found._replace(following=track.steady(found.following, time))
         track.found, track.time, track.seen = found, time, True
 
     def _colours(self, picture: np.ndarray, found: Found) -> np.ndarray:
