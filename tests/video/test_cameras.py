@@ -112,6 +112,61 @@ def test_an_address_that_hangs_is_given_up():
             Camera(f"http://127.0.0.1:{silent.getsockname()[1]}/live", patience=0.5)
 
 
+def test_a_camera_that_falls_silent_is_given_up(tmp_path):
+    """It sends some pictures, then nothing, and does not hang up."""
+    pictures = jpegs(write_film(tmp_path / "film.mkv", n=6))
+    done = threading.Event()
+
+    def serve(listening):
+        link, _ = listening.accept()
+        with link:
+            link.recv(4096)
+            head = "HTTP/1.0 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=picture"
+            link.sendall(f"{head}\r\n\r\n".encode())
+            for picture in pictures:
+                size = f"Content-Length: {len(picture)}"
+                link.sendall(f"--picture\r\nContent-Type: image/jpeg\r\n{size}\r\n\r\n".encode())
+                link.sendall(picture + b"\r\n")
+                time.sleep(0.05)
+            done.wait(60)
+
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/live"
+        seen = []
+        try:
+            with (
+                pytest.raises(DataError, match=r"was the camera unplugged\?"),
+                Camera(address, patience=3) as camera,
+            ):
+                seen.extend(camera.pictures())
+        finally:
+            done.set()
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(16, "Device or resource busy"), r"used by another program .* close it first"),
+        (PermissionError(13, "Permission denied"), "add yourself to the group video"),
+        (OSError(19, "No such device"), "No such device"),
+    ],
+)
+def test_a_camera_that_cannot_be_opened_says_why(monkeypatch, error, told):
+    """What the system answers for a camera that is busy, forbidden, or gone."""
+
+    def refuse(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr(av, "open", refuse)
+    monkeypatch.setattr(cameras, "_place", lambda *_: ("/dev/video0", "v4l2", {}))
+    with pytest.raises(MissingDataError, match=told):
+        Camera("camera")
+
+
 def test_an_address_leads_to_no_file(serve, tmp_path):
     film = write_film(tmp_path / "film.ts")
     (tmp_path / "list.m3u8").write_text(

@@ -4,12 +4,14 @@ film.
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 from films_made import write_film
 
+import kerneton
 from kerneton.exceptions import FormatError, MissingDataError
 from kerneton.video import films
 from kerneton.video.films import Film, decoded_picture, is_film
@@ -149,7 +151,7 @@ def test_a_film_longer_than_it_states_is_read_up_to_the_limit(tmp_path, monkeypa
     monkeypatch.setattr(films, "MOST_FRAMES", 30)
     found, told = pictures(path)
     assert len(found) == 30
-    assert told == ["only the first 30 pictures were read"]
+    assert told == ["only the first 30 pictures were read, 1 seconds"]
 
 
 def unlimited(check):
@@ -165,6 +167,86 @@ def unlimited(check):
             films.MOST_FRAMES = limit
 
     return lying
+
+
+def test_ten_hours_are_refused_by_what_the_film_states(tmp_path):
+    path = write_film(tmp_path / "long.mkv", times=[0, 36_000])
+    with pytest.raises(FormatError, match=r"too long: 10\.0 hours"):
+        pictures(path)
+
+
+def test_pixels_of_all_pictures_are_limited(tmp_path, monkeypatch):
+    path = write_film(tmp_path / "film.mkv")
+    monkeypatch.setattr(films, "MOST_IN_ALL", 7 * 64 * 48)
+    found, told = pictures(path)
+    assert len(found) == 7
+    assert told[0].startswith("only the first 7 pictures were read")
+
+
+def test_pictures_that_grow_inside_a_film_take_no_memory(tmp_path, monkeypatch):
+    """The decoder itself refuses them, before it makes room."""
+    path = write_film(tmp_path / "film.mkv")
+    monkeypatch.setattr(films, "MOST_PIXELS", 1000)
+    monkeypatch.setattr(films, "check_size", lambda *_: None)
+    with pytest.raises(FormatError, match="no picture in this film can be decoded"):
+        pictures(path)
+
+
+def test_a_film_without_pictures_in_its_stream(tmp_path):
+    data = write_film(tmp_path / "film.mkv").read_bytes()
+    path = tmp_path / "empty.mkv"
+    path.write_bytes(data[: data.index(b"\x1f\x43\xb6\x75")])  # the first cluster
+    with pytest.raises(FormatError, match=r"empty\.mkv: (no picture|not a film)"):
+        pictures(path)
+
+
+def test_a_codec_without_a_decoder(tmp_path):
+    path = write_film(tmp_path / "film.mkv")
+    data = path.read_bytes()
+    assert b"V_MPEG4/ISO/ASP" in data
+    path.write_bytes(data.replace(b"V_MPEG4/ISO/ASP", b"V_NOBODY/KNOWS1"))
+    with pytest.raises(FormatError, match="its codec is unknown to this FFmpeg; convert the film"):
+        pictures(path)
+
+
+@pytest.mark.parametrize("length", [1, 3_000_000])
+def test_a_length_that_is_a_lie(tmp_path, length):
+    """Matroska states its length in milliseconds: too short is read on, too long is refused."""
+    path = write_film(tmp_path / "film.mkv", n=60)
+    data = path.read_bytes()
+    place = data.index(b"\x44\x89\x88") + 3
+    path.write_bytes(data[:place] + struct.pack(">d", 1000.0 * length) + data[place + 8 :])
+    if length == 1:
+        found, told = pictures(path)
+        assert (len(found), told) == (60, [])
+    else:
+        with pytest.raises(FormatError, match=r"too long: 833\.3 hours"):
+            pictures(path)
+
+
+def animation() -> bytes:
+    """The head of an animated WebP picture."""
+    extended = b"VP8X" + struct.pack("<I", 10) + bytes([2, 0, 0, 0, 63, 0, 0, 47, 0, 0])
+    frames = b"ANIM" + struct.pack("<I", 6) + bytes(6)
+    return b"RIFF" + struct.pack("<I", 4 + len(extended + frames)) + b"WEBP" + extended + frames
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("wave.webp", animation()),
+        ("wave.gif", b"GIF89a" + bytes(200)),
+        ("wave.png", b"\x89PNG\r\n\x1a\n" + bytes(200)),
+        ("wave.jpg", b"\xff\xd8\xff\xe0" + bytes(200)),
+    ],
+)
+@pytest.mark.parametrize("ending", ["", ".mp4"])
+def test_pictures_are_no_films(tmp_path, name, content, ending):
+    """Whatever they are called."""
+    path = tmp_path / f"{name}{ending}"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=r"wave\..*(a picture, moving or not|not a film)"):
+        kerneton.read(path)
 
 
 def test_the_beginning_tells_films_from_other_files(tmp_path):

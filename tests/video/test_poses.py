@@ -96,12 +96,15 @@ def test_absent_frames_stay_absent(tmp_path):
     assert (found.confidence[nobody] == 0).all()
 
 
-def test_a_film_without_a_person_is_an_error(tmp_path):
+def test_a_film_without_a_person_is_an_error(tmp_path, monkeypatch):
     film = part_of(VIDEOS / "help.mkv", tmp_path / "grey.mp4", 0, 8, blank=range(8))
     with pytest.raises(FormatError, match="no person was found in the 8 pictures of this film"):
         kerneton.read(film)
     with pytest.raises(FormatError, match="no hand was found in the 8 pictures"):
         kerneton.read(film, poses=PoseOptions("hands"))
+    monkeypatch.setattr(poses, "_estimate", None)  # it is known, and not estimated again
+    with pytest.raises(FormatError, match="no person was found in the 8 pictures of this film"):
+        kerneton.read(film)
 
 
 def test_hands(tmp_path):
@@ -186,6 +189,62 @@ def test_a_folder_of_films_becomes_a_model(signs, tmp_path, capsys):
     assert answer["label"] == "milk"
     assert main(["info", str(signs / "milk" / "ann" / "1.mp4")]) == 0
     assert "film, 1 recording" in capsys.readouterr().out
+
+
+def test_every_command_takes_a_film(signs, tmp_path, capsys):
+    """What `fit`, `predict` and `info` do, others do with the same films."""
+    one, model = str(signs / "milk" / "ann" / "1.mp4"), str(tmp_path / "signs.kern")
+    lite = ["--pose-model", "lite"]
+    (tmp_path / "cuts.csv").write_text("start,stop,label\n0,20,up\n20,38,down\n")
+    for words in (
+        ["fit", str(signs), "-o", model, *lite],
+        ["evaluate", str(signs), *lite, "--html", str(tmp_path / "page.html")],
+        ["explain", model, one],
+        ["show", one, "-o", str(tmp_path / "one.gif"), *lite],
+        ["convert", one, str(tmp_path / "one.npz"), *lite],
+        ["cut", one, "--segments", str(tmp_path / "cuts.csv"), "-o", str(tmp_path / "cut"), *lite],
+        ["pose", str(signs), *lite],
+    ):
+        assert main(words) == 0, words
+    capsys.readouterr()
+    assert main(["spot", model, one]) == 1  # it was trained on single actions
+    assert "kerneton fit --spot" in capsys.readouterr().err
+    (whole,) = kerneton.read(tmp_path / "one.npz")
+    parts = kerneton.load_folder(tmp_path / "cut")
+    assert sorted(parts.labels) == ["down", "up"]
+    assert sum(part.n_frames for part in parts) == 38 <= whole.n_frames
+    assert "data:image" not in (tmp_path / "page.html").read_text()  # no picture of anybody
+
+
+def joined(target, *parts):
+    """Films of one size one after the other, as if somebody had cut them together."""
+    with av.open(str(target), "w") as out:
+        stream = None
+        for part in parts:
+            with av.open(str(part)) as film:
+                for frame in film.decode(video=0):
+                    if stream is None:
+                        stream = out.add_stream("mpeg4", rate=30)
+                        stream.width, stream.height = frame.width, frame.height
+                        stream.pix_fmt, stream.bit_rate = "yuv420p", 4_000_000
+                    pixels = frame.to_ndarray(format="rgb24")
+                    out.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        out.mux(stream.encode(None))
+    return target
+
+
+def test_a_cut_is_a_warning_with_the_remedy(tmp_path, capsys):
+    left = part_of(VIDEOS / "help.mkv", tmp_path / "l.mp4", 0, 10, crop=(0, 0, 400, 480))
+    right = part_of(VIDEOS / "help.mkv", tmp_path / "r.mp4", 30, 40, crop=(240, 0, 400, 480))
+    film = joined(tmp_path / "cut.mp4", left, right)
+    assert main(["info", str(film)]) == 0
+    assert "jumps once: is it one and the same?" in capsys.readouterr().out
+
+
+def test_low_rates_and_seldom_seen_people_are_warnings(tmp_path, capsys):
+    film = part_of(VIDEOS / "help.mkv", tmp_path / "a.mp4", 20, 36, blank=range(9))
+    assert main(["info", str(film)]) == 0
+    assert "a person seen in only 44% of the pictures" in capsys.readouterr().out
 
 
 def test_films_beside_their_joints_are_not_read_again(tmp_path):

@@ -21,7 +21,8 @@ from kerneton.exceptions import DataError, FormatError, MissingDataError, import
 _CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,mjpeg,h264,hevc,ivf"
 MOST_FRAMES = 216_000  # two hours at 30 frames a second
 MOST_SECONDS = 7200
-MOST_PIXELS = 8192 * 8192  # of one picture
+MOST_PIXELS = 8192 * 4352  # of one picture: 8K, upright or lying
+MOST_IN_ALL = 2 * 3600 * 30 * 3840 * 2160  # pixels of a film: two hours of 4K, 30 pictures a second
 LONGEST_SIDE = 1920  # larger pictures are made smaller
 _MOST_BROKEN = 300  # pictures in a row that cannot be decoded
 
@@ -77,6 +78,7 @@ class Film:
         self.width, self.height = int(context.width or 0), int(context.height or 0)
         check_size(self.path, self.width, self.height)
         context.thread_type = "NONE"  # one core for each film
+        context.options = {"max_pixels": str(MOST_PIXELS)}  # before memory is taken for a picture
         stated = self._stream.frames
         rate = float(self._stream.average_rate or self._stream.guessed_rate or 0) or None
         seconds = (
@@ -101,7 +103,7 @@ class Film:
         warning.
         """
         reformatter = self._av.video.reformatter.VideoReformatter()
-        start, last, n, broken, row = None, -math.inf, 0, 0, 0
+        start, last, n, broken, row, pixels = None, -math.inf, 0, 0, 0, 0
         rate = float(self._stream.average_rate or 30)
         frames = self._decoded()
         while True:
@@ -125,10 +127,11 @@ class Film:
             time -= start
             if time <= last:
                 continue  # a picture that repeats a time
-            last = time
-            if n == MOST_FRAMES:
-                self.warnings.append(f"only the first {MOST_FRAMES} pictures were read")
+            pixels += frame.width * frame.height
+            if n == MOST_FRAMES or pixels > MOST_IN_ALL or time > MOST_SECONDS:
+                self.warnings.append(f"only the first {n} pictures were read, {last:.0f} seconds")
                 break
+            last = time
             n += 1
             yield Picture(as_rgba(frame, reformatter, self.path), time)
         if n == 0:
@@ -173,7 +176,7 @@ def check_size(path: object, width: int, height: int) -> None:
     """Refuse pictures without pixels, or with more than can be held."""
     if width < 16 or height < 16 or width * height > MOST_PIXELS:
         raise FormatError(
-            f"{path}: pictures of {width} x {height}; expected at least 16 x 16, at most 8192 x 8192"
+            f"{path}: pictures of {width} x {height}; expected at least 16 x 16, at most 8192 x 4352"
         )
 
 

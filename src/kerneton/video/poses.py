@@ -72,7 +72,11 @@ def film_poses(
     kept = _place(path, options)
     if (poses := _load(kept)) is None:
         poses = _estimate(path, options, tick)
-        _keep(kept, poses)
+        _keep(kept, poses)  # that nobody is seen, too
+    if not len(poses.joints):
+        what = "hand" if options.pose == "hands" else "person"
+        n = len(poses.times)
+        raise FormatError(f"{path}: no {what} was found in the {n} pictures of this film")
     return poses
 
 
@@ -336,9 +340,6 @@ def _estimate(path: Path, options: PoseOptions, tick: Callable[[], object] | Non
             if tick is not None:
                 tick()
         told = list(film.warnings)
-    if not seen:
-        what = "hand" if options.pose == "hands" else "person"
-        raise FormatError(f"{path}: no {what} was found in the {len(times)} pictures of this film")
     return assembled(times, seen, size, options, estimator.crowd, told)
 
 
@@ -354,10 +355,11 @@ def assembled(
     seen.
     """
     told, changes = list(told), 0
-    if options.people == 1:
+    tracks: list[list[tuple[int, Person]]] = []
+    if seen and options.people == 1:
         changes = len(seen) - 1
         tracks = [[entry for number in sorted(seen) for entry in seen[number]]]
-    else:
+    elif seen:
         tracks = sorted(seen.values(), key=len, reverse=True)
         kept = [
             track for track in tracks[: options.people] if len(track) >= _SHORTEST * len(tracks[0])
