@@ -2,13 +2,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from walks import walk, walks
 
-from kerneton.data.checks import check_sequences, describe, joint_name
+from kerneton.data.checks import (
+    as_dataset,
+    check_sequences,
+    describe,
+    joint_name,
+    without_padding,
+)
 from kerneton.data.layouts import FLORENCE_15, KINECT_20, MSR_20, Layout
 from kerneton.data.parameters import check_choice, check_in, check_positive
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
-from kerneton.exceptions import DataError, ParameterError
+from kerneton.exceptions import DataError, KernetonWarning, ParameterError
 
 
 def test_arrays_and_recordings_become_a_list():
@@ -207,3 +214,26 @@ def test_a_minority_of_other_skeletons_is_blamed_once():
 def test_layouts_are_compared_by_joints_not_by_name():
     one = named("a", "head", "neck")
     assert len(check_sequences([one, one.replace(layout=Layout("other", ["head", "neck"]))])) == 2
+
+
+def test_padding_of_recordings_is_left_out_and_said_once_for_each_line():
+    """Recordings of padded arrays are those of the frames that were seen; long ones stay whole."""
+    moving = np.random.default_rng(0).normal(size=(9, 4, 3))
+    padded = np.concatenate([np.full((2, 4, 3), np.nan), moving, np.zeros((5, 4, 3))])
+    given = [SkeletonSequence(padded, name="a"), SkeletonSequence(moving), padded]
+    with pytest.warns(KernetonWarning, match="2 of 3 recordings: frames without any") as caught:
+        found = check_sequences(given, allow_missing=True)
+    assert [s.n_frames for s in found] == [9, 9, 9]
+    assert found[1] is given[1]
+    assert caught[0].filename == __file__
+    assert_array_equal(found[0].joints, moving)
+    assert check_sequences(given[:1], allow_missing=True, whole=True)[0].n_frames == 16
+    long = SkeletonSequence(padded, segments=[("bow", 2, 9)])
+    assert check_sequences([long], allow_missing=True)[0] is long
+    data = SkeletonDataset([long, given[0]], name="toy", left_out=["c.csv"])
+    with pytest.warns(KernetonWarning, match="1 of 2 recordings"):
+        cut = as_dataset(data)
+    assert ([s.n_frames for s in cut], cut.name, cut.left_out) == ([16, 9], "toy", ("c.csv",))
+    assert as_dataset(cut) is cut
+    hidden = SkeletonSequence(padded, np.zeros((16, 4)))  # nothing was ever seen: an error tells it
+    assert without_padding(hidden) is hidden

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,9 +12,10 @@ import numpy as np
 
 from kerneton.data.arrays import padding
 from kerneton.data.layouts import Layout
+from kerneton.data.notes import warn
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.data.wording import grouped, many
-from kerneton.exceptions import DataError, KernetonWarning
+from kerneton.exceptions import DataError
 
 LARGEST_COORDINATE = 1e9  # beyond this, squares and rates of change overflow in single precision
 _TOGETHER = 256  # recordings that are checked together
@@ -28,14 +28,16 @@ def check_sequences(
     layout: Layout | None = None,
     allow_missing: bool = False,
     values: bool = True,
+    whole: bool = False,
 ) -> list[SkeletonSequence]:
     """Check recordings and return them as a list; every problem is collected into one error.
 
     ``X`` contains `SkeletonSequence` objects or arrays of shape (T, J, 3) with any T, the same J
     and the same layout. ``n_joints`` and ``layout`` are those of the training recordings.
     ``allow_missing`` allows NaN coordinates, all-zero frames and zero confidence, as preprocessing
-    does; frames without any joint at the ends of bare arrays are then padding, and left out with a
-    warning. Without ``values``, only shapes are checked.
+    does; frames without any joint at the ends are then padding, and left out with a warning, but
+    not those of ``whole`` recordings and of recordings with segments. Without ``values``, only
+    shapes are checked.
 
     >>> import numpy as np
     >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
@@ -53,20 +55,17 @@ def check_sequences(
     for i, item in enumerate(X):
         total += 1
         try:
-            if isinstance(item, SkeletonSequence):
-                sequences.append(item)
-                continue
-            sequence = SkeletonSequence(item)
+            sequence = item if isinstance(item, SkeletonSequence) else SkeletonSequence(item)
         except DataError as error:
             problems.append((f"#{i}:", str(error)))
             continue
-        seen = padding(sequence.joints, sequence.confidence)
-        if allow_missing and seen != (0, sequence.n_frames):
-            padded, sequence = padded + 1, sequence.cut(*seen)
+        if allow_missing and not whole and not sequence.segments:
+            cut = without_padding(sequence)
+            padded += cut is not sequence
+            sequence = cut
         sequences.append(sequence)
     if padded:
-        told = f"{padded} of {many(total, 'recording')}: frames without any joint at the ends"
-        warnings.warn(f"{told} are taken for padding and left out", KernetonWarning, stacklevel=3)
+        _warn_of_padding(padded, total)
     if not sequences and not problems:
         raise DataError("expected at least one recording, got none")
     if not problems:
@@ -78,11 +77,48 @@ def check_sequences(
     return sequences
 
 
-def as_dataset(data: Iterable[Any]) -> SkeletonDataset:
-    """Recordings as a data set; gaps are allowed."""
-    if isinstance(data, SkeletonDataset):
+def without_padding(sequence: SkeletonSequence) -> SkeletonSequence:
+    """The frames from the first to the last in which a joint was seen; itself if these are all.
+
+    >>> import numpy as np
+    >>> x = np.concatenate([np.ones((4, 2, 3)), np.zeros((3, 2, 3))])
+    >>> without_padding(SkeletonSequence(x)).n_frames
+    4
+    """
+    ends = sequence.joints[[0, -1]]  # nearly always enough to look at
+    sure = sequence.confidence is None and bool(np.all(ends.any(axis=(1, 2))))
+    if sure and np.isfinite(ends).all(axis=2).any(axis=1).all():
+        return sequence
+    where = padding(sequence.joints, sequence.confidence)
+    return sequence if where == (0, sequence.n_frames) else sequence.cut(*where)
+
+
+def as_dataset(data: Iterable[Any], *, told: bool = True) -> SkeletonDataset:
+    """Recordings as a data set; gaps are allowed, and frames without any joint at the ends are left
+    out, with a warning if that is to be ``told``.
+    """
+    if not isinstance(data, SkeletonDataset):
+        return SkeletonDataset(check_sequences(data, allow_missing=True))
+    cut = [s if s.segments else without_padding(s) for s in data]
+    padded = sum(a is not b for a, b in zip(cut, data, strict=True))
+    if not padded:
         return data
-    return SkeletonDataset(check_sequences(data, allow_missing=True))
+    if told:
+        _warn_of_padding(padded, len(cut))
+    return SkeletonDataset(
+        cut,
+        name=data.name,
+        conversion=data.conversion,
+        splits=data.splits,
+        left_out=data.left_out,
+    )
+
+
+def _warn_of_padding(padded: int, total: int) -> None:
+    warn(
+        f"{padded} of {many(total, 'recording')}: frames without any joint at the ends are taken "
+        "for padding and left out"
+    )
 
 
 def _problems(

@@ -10,6 +10,9 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import warnings
+
+from kerneton.exceptions import KernetonWarning
 
 _LIBRARY = logging.getLogger("kerneton")
 
@@ -51,3 +54,17 @@ def logger(name: str) -> logging.Logger:
     if not any(isinstance(handler, Notes) for handler in _LIBRARY.handlers):
         _LIBRARY.addHandler(Notes())
     return logging.getLogger(name)
+
+
+def warn(message: str) -> None:
+    """Warn where the user's own code called the library, so that each of its lines says it once.
+
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warn("frames are left out")
+    >>> str(caught[0].message), "kerneton" in caught[0].filename.rpartition("/")[2]
+    ('frames are left out', False)
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kerneton."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, KernetonWarning, stacklevel=level)

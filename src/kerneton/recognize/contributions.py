@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from kerneton.core.poses import motion
+from kerneton.data.arrays import padding
 from kerneton.data.checks import check_sequences
 from kerneton.data.segments import Segment
 from kerneton.data.sequence import SkeletonSequence, missing_joints
@@ -77,7 +78,10 @@ def explain(
         first, fps = chosen.start, getattr(sequence, "fps", None)
         sequence, chosen = judged_frames(model, sequence, chosen), chosen.label
         model = spotter_of(model).judge(model)
-    (sequence,) = check_sequences([sequence], allow_missing=True)
+    (seen,) = check_sequences([sequence], allow_missing=True)
+    if seen is not sequence and hasattr(sequence, "joints"):  # without padding at its start
+        first += padding(sequence.joints, sequence.confidence)[0]
+    sequence = seen
     spans = blocks(model)
     features = model.features([sequence])
     if chosen is None:

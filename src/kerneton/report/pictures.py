@@ -102,7 +102,7 @@ def plot_skeleton(
     """
     check_positive("n_poses", n_poses, integer=True)
     given = [sequences] if hasattr(sequences, "joints") else sequences
-    recordings = with_bones(check_sequences(given, allow_missing=True))
+    recordings = with_bones(check_sequences(given, allow_missing=True, whole=True))
     rows = [_arrange(recording, n_poses) for recording in recordings]
     width = max((row.high[0] - row.low[0]) / (row.high[1] - row.low[1]) for row in rows) * _ROW
     figure = new_figure((width + 0.2, (_ROW + 0.3) * len(rows) + (0.35 if title else 0)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from kerneton.data.arrays import padding
 from kerneton.data.sequence import SkeletonSequence
 from kerneton.exceptions import ParameterError
 from kerneton.machine.solver import per_class
@@ -148,7 +149,8 @@ class Engine:
     def _decisions(self, windows: list[np.ndarray]) -> np.ndarray:
         """(n, n_classes + 1) decision values of the recogniser, the background last."""
         recordings = [
-            SkeletonSequence(joints, layout=self._spotter.features_.layout) for joints in windows
+            SkeletonSequence(_held(joints), layout=self._spotter.features_.layout)
+            for joints in windows
         ]
         return per_class(self._judged_by.decision_function(recordings)).astype(float)[
             :, self._columns
@@ -255,3 +257,16 @@ class Engine:
         start = int(starts[self._windows.margins(starts, d.stop, label).argmax()])
         decision = float(self._decisions([self._windows.frames(start, d.stop)])[0, label])
         return replace(d, start=start, decision=decision)
+
+
+def _held(joints: np.ndarray) -> np.ndarray:
+    """A window whose ends were not seen, with the nearest frame that was: it keeps its length,
+    while padding of recordings is left out.
+
+    >>> _held(np.array([[[np.nan] * 3], [[1.0, 2, 3]], [[np.nan] * 3]]))[:, 0, 0]
+    array([1., 1., 1.])
+    """
+    start, stop = padding(joints)
+    if (start, stop) == (0, len(joints)):
+        return joints
+    return joints[np.clip(np.arange(len(joints)), start, stop - 1)]

@@ -203,7 +203,7 @@ def evaluate_spotting(
     """
     if delay is not None:
         warn_renamed("delay= in frames", "delay_s= in seconds")
-    takes = check_sequences(recordings, allow_missing=True)
+    takes = check_sequences(recordings, allow_missing=True, whole=True)
     if not all(t.segments for t in takes):
         raise DataError("evaluation needs recordings that all have segments")
     subjects = np.asarray([t.subject or "" for t in takes])

@@ -163,7 +163,7 @@ def spot(
     >>> [d.label for d in spot(model, takes[2])]  # doctest: +SKIP
     ['kick', 'wave', 'clap']
     """
-    (recording,) = check_sequences([adapted(recognizer, recording)], allow_missing=True)
+    (recording,) = check_sequences([adapted(recognizer, recording)], allow_missing=True, whole=True)
     engine, joints = Engine(recognizer, order=order_of(recognizer, in_order)), raw_joints(recording)
     chunks = range(0, len(joints), _CHUNK)
     found: list[Detection] = []

@@ -67,7 +67,7 @@ def fit_spotting(
     """
     if recognizer.machine is not None and not isinstance(recognizer.machine, LinearSVM):
         raise ParameterError(f"spotting needs a LinearSVM, got {type(recognizer.machine).__name__}")
-    recordings = check_sequences(takes, allow_missing=True)
+    recordings = check_sequences(takes, allow_missing=True, whole=True)
     if false_alarms_per_hour is not None:
         check_positive("false_alarms_per_hour", false_alarms_per_hour)
     ordered = True
@@ -80,7 +80,7 @@ def fit_spotting(
         )
     quiet = list(unlabelled)
     if quiet:
-        extra = check_sequences(quiet, allow_missing=True)
+        extra = check_sequences(quiet, allow_missing=True, whole=True)
         recordings = [*recordings, *(r.replace(segments=()) for r in extra)]
     return _learn(recognizer, recordings, false_alarms_per_hour, ordered)
 

@@ -151,7 +151,7 @@ def _cut(value: Any) -> Any:
 
 def _checked(report: Report, data: Iterable[SkeletonSequence]) -> SkeletonDataset:
     """The recordings, if they are those of the report."""
-    recordings = as_dataset(data)
+    recordings = as_dataset(data, told=False)
     if len(recordings) != len(report.recordings):
         raise DataError(
             f"the report is about {len(report.recordings)} recordings, got {len(recordings)}; "
