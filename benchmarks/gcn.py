@@ -16,11 +16,13 @@ it has not been run yet.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -169,6 +171,15 @@ def main() -> None:
         parser.error(f"{asked.pyskl} is no checkout of PYSKL: it has no tools/train.py")
     if unknown := sorted(set(asked.tasks) - set(TASKS)):
         parser.error(f"unknown data set {unknown[0]}; choose from {', '.join(TASKS)}")
+    if asked.epochs < 1:
+        parser.error(f"--epochs {asked.epochs}: expected at least 1")
+    if lacking := [name for name in ("torch", "mmcv") if find_spec(name) is None]:
+        parser.error(
+            f"PYSKL needs {' and '.join(lacking)}, which this Python does not have; install "
+            f"{asked.pyskl / 'requirements.txt'}"
+        )
+    if not importlib.import_module("torch").cuda.is_available():
+        parser.error("PYSKL trains on a GPU, and torch finds none")
     rows = [["accuracy %", *asked.tasks]]
     for network in asked.network:
         columns: dict[str, list[str]] = {}

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import json
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from numpy.testing import assert_allclose
 from recognizers import ARMS, MODELS, branch, dck, sck, single, union
 from sklearn.exceptions import NotFittedError
@@ -315,6 +317,23 @@ def test_plot(fitted, actions, dark):
     assert image.get_array().shape == (9, actions[0].n_frames)
     assert_allclose(image.get_extent()[:2], [0, actions[0].n_frames / actions[0].fps])
     assert why.words in " ".join(figure._suptitle.get_text().split())
+
+
+def test_names_beside_the_body_do_not_cover_each_other(fitted, actions):
+    recording = next(s for s in actions if s.label == "wave")
+    hand = recording.layout.index("left_hand")
+    arm = [recording.layout.index(f"left_{name}") for name in ("shoulder", "elbow", "wrist")]
+    joints = recording.joints.copy()
+    joints[:, arm, 1] = joints[:, [hand], 1]  # an arm held out, all at one height
+    why = explain(fitted, recording, "wave")
+    said = np.zeros_like(why.by_frame)
+    said[:, [*arm[1:], hand]] = 0.1
+    why = dataclasses.replace(why, sequence=recording.replace(joints=joints), by_frame=said)
+    figure = why.plot()
+    figure.draw_without_rendering()
+    boxes = [Text.get_window_extent(text) for text in figure.axes[1].texts]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
 def test_text_picture_and_json_give_a_joint_one_value(actions):

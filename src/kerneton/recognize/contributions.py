@@ -247,9 +247,8 @@ def _contributions(
         if poses is not None:
             moves = (motion(poses.joints, poses.fps) ** 0.25).mean(axis=0)
         for block in own:
-            # What belongs to no frame, the mean's share above all, is divided between the sides that
-            # share the block by how far they moved, and between the joints of a pair like their
-            # frames.
+            # What belongs to no frame, the mean's share above all, is divided between the sides of
+            # the block by how far they moved, and between the joints of a pair like their frames.
             summed = sum(shares[token][0].sum() for token in block.tokens if token in shares)
             left = products[block.columns].sum() - summed
             for token, rest in zip(block.tokens, left * _sides(block, moves), strict=True):

@@ -27,6 +27,8 @@ _PAIRS = 3  # pairs among the bars
 _POSES = 9  # small figures above the strip
 _SPOKE = 0.12  # of the largest contribution at a moment, from which a joint is coloured
 _NAMED = 3  # joints that are named beside the body
+_LINE_HEIGHT = 0.06  # of these names, in heights of the body
+_BESIDE = 0.05  # how far from the body they stand, in its heights
 _LINE = 105  # letters of the title in a line
 
 
@@ -107,25 +109,61 @@ def _draw_body(ax: Axes, why: Explanation, palette: Palette) -> int:
     pose = plane[at]
     draw_pose(ax, pose, Body.of(why.sequence), width=4, colour=palette.body)
     order = _draw_joints(ax, pose, said, palette, size=420)
-    for j in order[::-1][:_NAMED]:
-        right = pose[j, 0] >= np.nanmean(pose[:, 0])
-        ax.annotate(
-            f"{spaced(why.joint_names[j])} {said[j]:+.2f}",
-            (pose[j, 0], pose[j, 1]),
-            (12 if right else -12, 0),
-            textcoords="offset points",
-            ha="left" if right else "right",
-            va="center",
-            fontsize=8,
-            color=palette.ink,
-            zorder=5,
-        )
+    named = order[::-1][:_NAMED]
+    texts = [f"{spaced(why.joint_names[j])} {said[j]:+.2f}" for j in named]
+    _name_joints(ax, pose, named, texts, palette)
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.3, 0.08)
     ax.set_axis_off()
     when = frame_time(why.sequence, why.first_frame + int(numbers[at]))
     _caption(ax, f"what spoke at the strongest moment, {why.time(moment)} (▲ {when})", palette)
     return int(numbers[at])
+
+
+def _name_joints(
+    ax: Axes, pose: np.ndarray, joints: list[int], texts: list[str], palette: Palette
+) -> None:
+    """Texts beside the body, each at the height of its joint, or as near as others allow."""
+    low, high = np.nanmin(pose, axis=0), np.nanmax(pose, axis=0)
+    height = (high - low)[1] or 1.0
+    right = pose[joints, 0] >= np.nanmean(pose[:, 0])
+    for side, edge, ha in (
+        (right, high[0] + _BESIDE * height, "left"),
+        (~right, low[0] - _BESIDE * height, "right"),
+    ):
+        own = np.flatnonzero(side)
+        places = _apart(pose[[joints[k] for k in own], 1], _LINE_HEIGHT * height)
+        for k, y in zip(own, places, strict=True):
+            ax.annotate(
+                texts[k],
+                pose[joints[k]],
+                (edge, y),
+                ha=ha,
+                va="center",
+                fontsize=8,
+                color=palette.ink,
+                arrowprops={"arrowstyle": "-", "color": palette.quiet, "linewidth": 0.6},
+                zorder=2,
+            )
+
+
+def _apart(values: np.ndarray, gap: float) -> np.ndarray:
+    """Values moved as little as keeps their order and leaves gaps between them.
+
+    >>> _apart(np.array([1.0, 1.0, 5.0]), 1.0).tolist()
+    [0.5, 1.5, 5.0]
+    """
+    order = np.argsort(values, kind="stable")
+    steps = gap * np.arange(len(values))
+    wanted = values[order] - steps  # now they must only not decrease
+    groups: list[list[float]] = []
+    for value in wanted.tolist():
+        groups.append([value])
+        while len(groups) > 1 and np.mean(groups[-2]) > np.mean(groups[-1]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    found = np.empty(len(values))
+    found[order] = [mean for g in groups for mean in [float(np.mean(g))] * len(g)] + steps
+    return found
 
 
 def _draw_joints(
