@@ -15,6 +15,7 @@ from kerneton.stream.executions import (
     angles,
     leading_angle,
     repetitions,
+    told,
     warped,
 )
 from kerneton.stream.repetitions import count_repetitions, repetition_spans
@@ -110,6 +111,16 @@ def test_what_cannot_be_compared_is_an_error():
     long = take.replace(joints=np.tile(take.joints, (70, 1, 1)), name="day")
     with pytest.raises(DataError, match="day: 2100 frames"):
         align(long, take)
+
+
+def test_many_repetitions_are_told_and_too_many_are_not_compared():
+    take = curls([100], [0.5])
+    long = take.replace(joints=np.tile(take.joints, (310, 1, 1)))
+    found = repetitions(long)
+    assert len(found) > 300
+    assert len(told(found, long, None)["repetitions"]) == len(found)
+    with pytest.raises(DataError, match="at most 300 are compared"):
+        told(found, long, 0)
 
 
 def test_the_way_through_a_table_is_the_cheapest():

@@ -18,6 +18,7 @@ from kerneton.stream.frames import raw_joints
 from kerneton.stream.repetitions import repetition_spans
 
 _MOST_FRAMES = 2000  # of an execution that is aligned
+_MOST_COMPARED = 300  # repetitions, with one of them
 _STILL = 5.0  # degrees: smaller ranges have no symmetry
 # Between which neighbours the angle of a joint is measured, as in clinics; the first that exists.
 _ENDS = {
@@ -250,6 +251,10 @@ def told(
     """Repetitions for JSON, in frames of the recording; with ``chosen``, how far each is from that
     one, in metres.
     """
+    if chosen is not None and len(found) > _MOST_COMPARED:
+        raise DataError(
+            f"{len(found)} repetitions; at most {_MOST_COMPARED} are compared: trim the recording"
+        )
     angle = leading_angle(found)
     cuts = [sequence.cut(r.start, r.stop) for r in found] if chosen is not None else []
     rows = []
