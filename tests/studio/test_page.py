@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -489,6 +490,33 @@ def test_a_mistake_of_the_labels_is_mended_where_it_is_seen(context, trained):
     finally:
         trained.post("models/present", name=None)
         shutil.rmtree(other)
+
+
+def test_several_bodies_have_a_button_each(context, trained):
+    """Two people of one stream: one is shown in full, the other with its label; a click changes."""
+    from kerneton.studio.live import replayed
+
+    page = opened(context, trained, "live")
+    page.get_by_text("Network", exact=True).click()
+    for _ in range(600):
+        if trained.studio.streams:
+            break
+        page.wait_for_timeout(50)
+    rows = []
+    for body, label in (("left", "clap"), ("right", "kick")):
+        frames, layout = replayed(trained.studio.library.sequence(f"{label}/bob/{label}-bob.npz"))
+        rows += [
+            (t, {"time": t, "joints": j.tolist(), "layout": layout.name, "body": body})
+            for t, j in frames
+        ]
+    rows.sort(key=lambda row: row[0])
+    data = b"\n".join(json.dumps(row).encode() for _, row in rows)
+    assert trained.ask("/api/stream", data)[0] == 200
+    bodies = page.get_by_role("group", name="Bodies")
+    counted(bodies, "button", 2)
+    playwright.expect(bodies.locator("[aria-pressed=true]")).to_have_text(re.compile("Body left"))
+    bodies.get_by_role("button", name="Body right").click()
+    playwright.expect(bodies.locator("[aria-pressed=true]")).to_have_text(re.compile("Body right"))
 
 
 def test_suggestions_are_confirmed_with_enter(context, trained):

@@ -42,6 +42,7 @@ export function tour(app) {
     clear(box, h("p.quiet", {}, texts.tour.count(i + 1, texts.tour.steps.length)), h("h2", { tabindex: -1 }, title), h("p", {}, text), h("div.row", {}, go, skip));
     if (!box.isConnected) document.body.append(box);
     about = BESIDE[i];
+    document.querySelector(about)?.scrollIntoView({ block: "nearest" });
     stand();
     announce(`${title}. ${text}`);
     if (wait) wait.then(() => { go.disabled = false; }); else go.focus();
