@@ -182,7 +182,7 @@ def main() -> None:
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(600_000)
+        page.set_default_timeout(180_000)
         if args.only != "rest":
             process, url = start(Path(work) / "empty")
             results |= dropped_to_live(page, url, process.pid, Path(work) / "tables")
