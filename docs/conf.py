@@ -92,7 +92,15 @@ def _draw(app):  # noqa: ARG001
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+def _live_example(app, error):
+    """An exported model, which the page "Out of Python" runs in the reader's browser."""
+    if error is None and app.builder.format == "html":
+        command = [sys.executable, str(DOCS / "live_example.py"), str(Path(app.outdir, "live"))]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
 def setup(app):
     """Register what is ours."""
+    app.connect("build-finished", _live_example)
     app.add_html_math_renderer("mathml", (_mathml("inline"), None), (_mathml("block"), None))
     app.connect("builder-inited", _draw, priority=100)  # before the gallery is made

@@ -55,6 +55,22 @@ class Answer(ctypes.Structure):
     )
 
 
+class Options(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_double) for name in ("window", "still", "fps"))
+
+
+class Event(ctypes.Structure):
+    _fields_ = (
+        ("has_label", ctypes.c_int32),
+        ("current", Answer),
+        ("has_segment", ctypes.c_int32),
+        ("segment", Answer),
+        ("begin", ctypes.c_double),
+        ("end", ctypes.c_double),
+        ("moving", ctypes.c_int32),
+    )
+
+
 class Memory:
     """Bytes on a cache line."""
 
@@ -100,6 +116,9 @@ class Library:
                 whole,
                 [pointer, pointer, whole, real, whole, pointer, long, pointer, pointer],
             ),
+            "kn_live_size": (long, [pointer, pointer]),
+            "kn_live_open": (whole, [pointer, pointer, pointer, long, pointer]),
+            "kn_live_push": (whole, [pointer, real, pointer, pointer, pointer, pointer]),
         }
         for name, (result, arguments) in types.items():
             function = getattr(self.c, name)
@@ -162,17 +181,54 @@ class Model:
         self.library.checked(code)
         return out, intercept.value
 
+    def live(self, window: float = 0, still: float = 0, fps: float = 0) -> Live:
+        return Live(self, Options(window, still, fps))
+
     def _given(self, joints: np.ndarray) -> tuple[np.ndarray, Memory, int]:
         joints = np.ascontiguousarray(joints, np.float32)
         size = self.library.checked(self.library.c.kn_predict_size(self._model, len(joints)))
         return joints, Memory(size), size
 
 
+class Live:
+    """A live view of a model."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        c = model.library.c
+        self.model, self._live = model, ctypes.c_void_p()
+        given = model._model, ctypes.addressof(options)
+        size = model.library.checked(c.kn_live_size(*given))
+        self._memory = Memory(size)
+        at = self._memory.at, size, ctypes.addressof(self._live)
+        model.library.checked(c.kn_live_open(*given, *at))
+
+    def push(self, seconds: float, pose: np.ndarray) -> dict[str, Any]:
+        pose = np.ascontiguousarray(pose, np.float32)
+        n, event = len(self.model.labels), Event()
+        decisions, shares = np.zeros(n), np.zeros(n)
+        out = decisions.ctypes.data, shares.ctypes.data, ctypes.addressof(event)
+        code = self.model.library.c.kn_live_push(self._live, seconds, pose.ctypes.data, *out)
+        self.model.library.checked(code)
+        labels, current, segment = self.model.labels, None, None
+        if event.has_label:
+            current = {"label": labels[event.current.label], "unknown": event.current.unknown}
+            current |= {"decisions": decisions.tolist(), "probabilities": shares.tolist()}
+        if event.has_segment:
+            segment = {"label": labels[event.segment.label], "unknown": event.segment.unknown}
+            segment |= {"begin": event.begin, "end": event.end}
+        return {"current": current, "segment": segment, "moving": event.moving == 1}
+
+
 _NODE = """
 import {load} from "./kerneton.js";
 import {readFileSync} from "node:fs";
+import {ask} from "./ask.mjs";
 const given = JSON.parse(readFileSync(0, "utf8"));
 const model = await load(new Uint8Array(readFileSync(given.model)), given.wasm ? {wasm: new URL(given.wasm)} : {});
+console.log(JSON.stringify(ask(model, given)));
+"""
+ASK = """
+export function ask(model, given) {
 const out = [];
 for (const {joints, fps, label} of given.recordings) {
   const values = Float32Array.from(joints, (x) => x ?? NaN);
@@ -185,28 +241,44 @@ for (const {joints, fps, label} of given.recordings) {
     out.push({error: error.message, code: error.code});
   }
 }
-console.log(JSON.stringify({joints: model.joints, labels: model.labels, out}));
+const told = [];
+const views = [];
+for (const poses of given.streams) {
+  const live = model.live();
+  views.push(live);
+  const events = [];
+  for (const [seconds, pose] of poses) {
+    try {
+      const {current, segment, moving} = live.push(seconds, Float32Array.from(pose, (x) => x ?? NaN));
+      events.push({moving, segment, current: current && {
+        ...current, decisions: [...current.decisions], probabilities: current.probabilities && [...current.probabilities]}});
+    } catch (error) {
+      events.push({error: error.message, code: error.code});
+    }
+  }
+  live.close();
+  told.push(events);
+}
+return {joints: model.joints, labels: model.labels, out, told};
+}
 """
 
 
 def in_node(
-    folder: Path, recordings: list[tuple[np.ndarray, float]], *, plain: bool = False
+    folder: Path,
+    recordings: list[tuple[np.ndarray, float]],
+    *,
+    plain: bool = False,
+    streams: list[list[tuple[float, np.ndarray]]] | None = None,
 ) -> dict[str, Any]:
-    """What the module in a folder answers for recordings."""
-    given = {
-        "model": str(folder / "model.knx"),
-        "wasm": (folder / "kerneton-plain.wasm").as_uri() if plain else None,
-        "recordings": [
-            {
-                "joints": [None if math.isnan(x) else x for x in joints.astype(float).ravel()],
-                "fps": fps,
-            }
-            for joints, fps in recordings
-        ],
-    }
-    (folder / "ask.mjs").write_text(_NODE)
+    """What the module in a folder answers for recordings, and tells of streams of poses."""
+    given = questions(recordings, streams)
+    given["model"] = str(folder / "model.knx")
+    given["wasm"] = (folder / "kerneton-plain.wasm").as_uri() if plain else None
+    (folder / "ask.mjs").write_text(ASK)
+    (folder / "node.mjs").write_text(_NODE)
     done = subprocess.run(
-        [node(), "ask.mjs"],
+        [node(), "node.mjs"],
         cwd=folder,
         input=json.dumps(given),
         capture_output=True,
@@ -216,3 +288,20 @@ def in_node(
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def questions(
+    recordings: list[tuple[np.ndarray, float]],
+    streams: list[list[tuple[float, np.ndarray]]] | None = None,
+) -> dict[str, Any]:
+    """What the function `ask` of `ASK` is given."""
+    return {
+        "recordings": [{"joints": _numbers(joints), "fps": fps} for joints, fps in recordings],
+        "streams": [
+            [(seconds, _numbers(pose)) for seconds, pose in poses] for poses in streams or ()
+        ],
+    }
+
+
+def _numbers(joints: np.ndarray) -> list[float | None]:
+    return [None if math.isnan(x) else x for x in joints.astype(float).ravel().tolist()]

@@ -152,5 +152,6 @@ KN_PUBLIC int32_t kn_explain(const kn_model *model, const float *joints, int32_t
         }
         return true;
     };
-    return each_cue(*model, joints, n_frames, fps, room, room_size, use);
+    if (const int32_t code = each_cue(*model, joints, n_frames, fps, room, room_size, use)) return code;
+    return all_finite(contributions, J) ? KN_OK : KN_NOT_COMPUTED;
 }

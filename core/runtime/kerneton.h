@@ -28,6 +28,9 @@
 extern "C" {
 #endif
 
+#ifndef KERNETON_CORE_H
+enum { KN_OK = 0 };
+#endif
 enum {
     KN_NO_MODEL = -1,          /* the bytes are no exported model */
     KN_NEWER_MODEL = -2,       /* the model is of a newer version than this library */
@@ -37,7 +40,7 @@ enum {
     KN_NOT_A_NUMBER = -6,      /* a joint is infinite or beyond 1e6 metres */
     KN_MISSING_JOINT = -7,     /* a joint that the model needs is missing in every frame */
     KN_NO_RATE = -8,           /* the model knows seconds, so it needs frames a second between 0.1 and 10,000 */
-    KN_NOT_COMPUTED = -9,      /* no power of a matrix was found, in practice never */
+    KN_NOT_COMPUTED = -9,      /* the answer is no finite number, in practice never */
     KN_NO_SUCH_LABEL = -10,    /* a label's number outside 0 .. n_labels - 1 */
     KN_CLOCK_BACK = -11        /* a frame of a stream is older than the one before */
 };

@@ -667,6 +667,7 @@ KN_PUBLIC int32_t kn_predict(const kn_model *model, const float *joints, int32_t
         decisions[1] = decisions[0];
         decisions[0] = -decisions[1];
     }
+    if (!all_finite(decisions, n_labels)) return KN_NOT_COMPUTED;
     answer_from(*model, decisions, alike, probabilities, answer);
-    return KN_OK;
+    return finite(answer->unknown) ? KN_OK : KN_NOT_COMPUTED;
 }

@@ -5,26 +5,25 @@ gives.
 from __future__ import annotations
 
 import contextlib
+import gzip
+import shutil
 import struct
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from runtimes import Library, Model, RuntimeFailureError, in_node, library_path, node
+from exported import ACTIONS, asked, assert_same, body, expected, varied
+from runtimes import Library, RuntimeFailureError, in_node, library_path, node
 
 import kerneton
 from kerneton import SkeletonSequence, make_actions, make_recognizer
 from kerneton.data.layouts import LAYOUTS
+from kerneton.datasets.synthetic import ACTIONS as GENERATED
 from kerneton.exceptions import MissingDataError, ParameterError
 from kerneton.runtime import export
 from kerneton.runtime.knx import checksum, model_bytes
-
-CLOSE = 1e-4
-ACTIONS = ["wave", "clap", "sit down"]
 
 
 def of_layout(
@@ -51,71 +50,6 @@ def of_layout(
                 )
                 labels.append(f"a{action}")
     return rows, np.array(labels)
-
-
-def expected(model: Any, sequence: SkeletonSequence) -> dict[str, Any]:
-    # what the runtimes are given
-    sequence = sequence.replace(joints=sequence.joints.astype(np.float32))
-    results = model.results([sequence])
-    why = model.explain(sequence)
-    return {
-        "label": str(model.predict([sequence])[0]),
-        "decisions": np.asarray(results.scores, float)[0],
-        "probabilities": None if results.probabilities is None else results.probabilities[0],
-        "unknown": None if results.unknown is None else float(results.unknown[0]),
-        "contributions": np.array(list(why.joints.values())),
-        "intercept": why.intercept,
-    }
-
-
-def asked(opened: Model, sequence: SkeletonSequence) -> dict[str, Any]:
-    """What the C library says of a recording, and why."""
-    found = opened.predict(sequence.joints, sequence.fps)
-    label = opened.labels.index(found["label"])
-    joints, intercept = opened.explain(sequence.joints, sequence.fps, label)
-    return {**found, "contributions": joints, "intercept": intercept}
-
-
-def assert_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert found["label"] == wanted["label"]
-    np.testing.assert_allclose(found["decisions"], wanted["decisions"], atol=CLOSE)
-    if wanted["probabilities"] is not None:
-        np.testing.assert_allclose(found["probabilities"], wanted["probabilities"], atol=CLOSE)
-        assert abs(found["unknown"] - wanted["unknown"]) <= CLOSE
-    np.testing.assert_allclose(found["contributions"], wanted["contributions"], atol=CLOSE)
-    assert abs(found["intercept"] - wanted["intercept"]) <= CLOSE
-
-
-@cache
-def body() -> tuple[Any, list[SkeletonSequence]]:
-    """A calibrated default model of generated actions, and recordings of a person it has not
-    seen.
-    """
-    data = make_actions(ACTIONS, n_subjects=5, n_takes=2)
-    train = [s for s in data if s.subject != data[-1].subject]
-    model = make_recognizer(calibrate=True).fit(train, [s.label for s in train])
-    return model, [s for s in data if s.subject == data[-1].subject]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    node()
-    path = tmp_path_factory.mktemp("module")
-    export(body()[0], path)
-    return path
-
-
-def varied(sequences: list[SkeletonSequence]) -> list[SkeletonSequence]:
-    """The recordings, and some of 1, 2, 7 and 500 frames, with gaps and lost frames."""
-    first = sequences[0]
-    long = np.concatenate([first.joints] * (500 // first.n_frames + 1))[:500]
-    gaps = first.joints.copy()
-    gaps[3:9, 5] = np.nan
-    gaps[20] = 0
-    gaps[:4, 7] = np.nan
-    made = [first.replace(joints=x, confidence=None) for x in (first.joints[:1], first.joints[:2])]
-    made += [first.replace(joints=x, confidence=None) for x in (first.joints[:7], long, gaps)]
-    return [*sequences, *made]
 
 
 def test_the_library_answers_as_python_does() -> None:
@@ -251,6 +185,34 @@ def test_damaged_models_are_refused() -> None:
         assert caught.value.code == code, caught.value
 
 
+def test_bad_input_in_node_is_a_sentence(folder: Path) -> None:
+    _, sequences = body()
+    joints = sequences[0].joints.astype(np.float32)
+    crowd = np.tile(joints[:5], (1, 1000, 1))  # a thousand people
+    asked = [(crowd, 30.0), (joints[:, :19], 30.0), (joints[:0], 30.0), (joints * np.nan, 30.0)]
+    said = in_node(folder, [*asked, (joints, 0.0), (joints, 30.0)])["out"]
+    errors = [(found.get("code"), found.get("error", "")) for found in said]
+    assert errors[0][0] == 0
+    assert "joints: expected frames × 20 joints × 3" in errors[0][1]
+    assert [code for code, _ in errors] == [0, 0, -5, -7, -8, None]
+    assert all(sentence for _, sentence in errors[:-1])
+    assert said[-1]["label"]
+
+
+def test_damaged_models_in_node_are_a_sentence(folder: Path, tmp_path: Path) -> None:
+    content = (folder / "model.knx").read_bytes()
+    for name in ("kerneton.js", "kerneton.wasm", "kerneton-plain.wasm"):
+        shutil.copy(folder / name, tmp_path / name)
+    for damaged, sentence in (
+        (b"<!doctype html>", "no model of Kerneton"),
+        (content[:-7], "the model is damaged"),
+        (content[:8] + struct.pack("<I", 99) + content[12:], "written by a newer Kerneton"),
+    ):
+        (tmp_path / "model.knx").write_bytes(damaged)
+        with pytest.raises(AssertionError, match=sentence):
+            in_node(tmp_path, [])
+
+
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
     """Some bytes changed, most of them where sizes and positions are, with a checksum that fits."""
     data = bytearray(content)
@@ -316,9 +278,14 @@ def test_the_page_needs_the_pose_package_it_names(tmp_path) -> None:
 
 def test_sizes(tmp_path) -> None:
     node()
-    written = export(body()[0], tmp_path, "web")
+    data = make_actions(list(GENERATED)[:10], n_subjects=3, n_takes=1)
+    model = make_recognizer(calibrate=True).fit(data, data.labels)
+    written = export(model, tmp_path, "web")
     sizes = {path.name: path.stat().st_size for path in written}
-    assert sizes["kerneton.wasm"] <= 150_000
+    assert sizes["model.knx"] <= 2_500_000
+    for name in ("kerneton.wasm", "kerneton-plain.wasm"):
+        assert sizes[name] <= 150_000
+        assert len(gzip.compress((tmp_path / name).read_bytes())) <= 60_000
     without = sum(
         size for name, size in sizes.items() if name not in ("model.knx", "kerneton-plain.wasm")
     )
@@ -336,8 +303,6 @@ def test_the_examples_run(tmp_path, language: str) -> None:
     if language == "py":
         command = [sys.executable, str(source), str(tmp_path / platform / library_path().name)]
     else:
-        import shutil
-
         compiler = shutil.which("cc" if language == "c" else "c++")
         if compiler is None:
             pytest.skip("no C compiler")
@@ -353,6 +318,26 @@ def test_the_examples_run(tmp_path, language: str) -> None:
         check=True,
     )
     assert done.stdout.split()[0] in expected(model, sequences[0])["label"]
+
+
+def test_the_cmake_file_builds_the_examples(tmp_path) -> None:
+    cmake = shutil.which("cmake")
+    if cmake is None or shutil.which("cc") is None:
+        pytest.skip("cmake or a C compiler is not installed")
+    model, sequences = body()
+    platform = library_path().parent.name
+    export(model, tmp_path, "c")
+    built = tmp_path / "built"
+    for command in (
+        [*("-S", str(tmp_path / "examples"), "-B", str(built)), f"-DKERNETON_PLATFORM={platform}"],
+        ["--build", str(built)],
+    ):
+        subprocess.run([cmake, *command], check=True, capture_output=True)
+    numbers = " ".join(map(str, sequences[0].joints.astype(np.float32).ravel()))
+    for program in ("predict_c", "predict_cpp"):
+        command = [str(built / program), str(tmp_path / "model.knx"), "30"]
+        done = subprocess.run(command, input=numbers, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(expected(model, sequences[0])["label"])
 
 
 if __name__ == "__main__":

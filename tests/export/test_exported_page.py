@@ -4,6 +4,7 @@ asks for.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import shutil
@@ -12,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runtimes import node
+from exported import assert_same, body, expected, varied
+from runtimes import ASK, node, questions
 
 from kerneton import make_actions, make_recognizer
+from kerneton.runtime import export
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
@@ -38,13 +41,17 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory) -> Iterator[str]:
-    node()
-    folder: Path = tmp_path_factory.mktemp("page")
-    data = make_actions(["wave", "clap", "sit down"], n_subjects=3, n_takes=1)
-    model = make_recognizer(view="free", mirror=True, calibrate=True).fit(data, data.labels)
-    model.export(folder, to="web", demo=data[:2])
+# Out of playwright's world the policy of the page holds: only its own scripts run.
+IN_PAGE = """async ([wasm, given]) => {
+  const {load} = await import(new URL("kerneton.js", document.baseURI));
+  const {ask} = await import(new URL("ask.mjs", document.baseURI));
+  return ask(await load("model.knx", {wasm: new URL(wasm, document.baseURI)}), given);
+}"""
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder, as a static host gives it."""
     host = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
     )
@@ -52,6 +59,17 @@ def address(tmp_path_factory) -> Iterator[str]:
     yield f"http://127.0.0.1:{host.server_address[1]}/"
     host.shutdown()
     host.server_close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    node()
+    folder: Path = tmp_path_factory.mktemp("page")
+    data = make_actions(["wave", "clap", "sit down"], n_subjects=3, n_takes=1)
+    model = make_recognizer(view="free", mirror=True, calibrate=True).fit(data, data.labels)
+    model.export(folder, to="web", demo=data[:2])
+    with served(folder) as here:
+        yield here
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +109,21 @@ def test_the_demo_runs_without_a_fault(browser, address: str, width: int, theme:
     assert said == []
     assert all(url.startswith((address, "data:", "blob:")) for url in asked), asked
     page.close()
+
+
+def test_chromium_answers_as_python_does(browser, tmp_path) -> None:
+    model, sequences = body()
+    export(model, tmp_path, "web")
+    (tmp_path / "ask.mjs").write_text(ASK)
+    every = varied(sequences)
+    with served(tmp_path) as here:
+        page = browser.new_page()
+        page.goto(here)
+        for wasm in ("kerneton.wasm", "kerneton-plain.wasm"):
+            said = page.evaluate(IN_PAGE, [wasm, questions([(s.joints, s.fps) for s in every])])
+            for found, sequence in zip(said["out"], every, strict=True):
+                assert_same(found, expected(model, sequence))
+        page.close()
 
 
 def test_a_camera_without_the_pose_package_says_what_is_missing(browser, address: str) -> None:

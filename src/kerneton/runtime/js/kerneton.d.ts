@@ -39,6 +39,8 @@ export interface LiveEvent {
 
 export interface Live {
   push(seconds: number, joints: Float32Array | number[]): LiveEvent;
+  /** Its memory goes to the next live view. */
+  close(): void;
 }
 
 export class Model {

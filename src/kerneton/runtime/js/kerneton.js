@@ -93,6 +93,8 @@ export class Model {
   #decisions;
   #probabilities;
   #contributions;
+  #options;
+  #closed = []; // memory of live views that were closed
 
   constructor(exports, bytes) {
     this.#c = exports;
@@ -124,6 +126,7 @@ export class Model {
     this.#decisions = this.#heap.take(8 * this.labels.length);
     this.#probabilities = this.#heap.take(8 * this.labels.length);
     this.#contributions = this.#heap.take(8 * (this.joints.length + 1));
+    this.#options = this.#heap.take(24);
   }
 
   // {label, labels, decisions, probabilities, unknown, isUnknown} of one recording. `frames` may be left out; `fps` is
@@ -149,20 +152,29 @@ export class Model {
     return {label, contributions, intercept: values[this.joints.length]};
   }
 
-  // A live view: push(seconds, pose) with a pose of joints × 3, one after the other.
+  // A live view: push(seconds, pose) with a pose of joints × 3, one after the other. Close it when it is no longer needed:
+  // the next one takes its memory.
   live({window = 0, still = 0, fps = 0} = {}) {
-    const heap = this.#heap;
-    const options = heap.take(24);
     const view = this.#view();
-    [window, still, fps].forEach((value, k) => view.setFloat64(options + 8 * k, value, true));
-    const size = this.#checked(Number(this.#c.kn_live_size(this.#model, options)));
-    const [memory, pointer] = [heap.take(size), heap.take(8)];
-    this.#checked(this.#c.kn_live_open(this.#model, options, memory, BigInt(size), pointer));
-    const live = this.#view().getUint32(pointer, true);
-    const [pose, event] = [heap.take(12 * this.joints.length), heap.take(80)];
+    [window, still, fps].forEach((value, k) => view.setFloat64(this.#options + 8 * k, value, true));
+    const size = this.#checked(Number(this.#c.kn_live_size(this.#model, this.#options)));
+    const width = 3 * this.joints.length;
+    const whole = align(size) + align(4 * width) + ALIGNED * 2;
+    const known = this.#closed.findIndex((other) => other.whole === whole);
+    const memory = known < 0 ? this.#heap.take(whole) : this.#closed.splice(known, 1)[0].memory;
+    const pose = memory + align(size);
+    const event = pose + align(4 * width);
+    this.#checked(this.#c.kn_live_open(this.#model, this.#options, memory, BigInt(size), event));
+    const live = this.#view().getUint32(event, true);
+    let open = true;
     return {
+      close: () => {
+        if (open) this.#closed.push({memory, whole});
+        open = false;
+      },
       push: (seconds, joints) => {
-        this.#floats(pose, 3 * this.joints.length).set(this.#pose(joints, 1));
+        if (!open) throw new KernetonError(0, "this live view was closed");
+        this.#floats(pose, width).set(this.#pose(joints, 1));
         const given = [live, seconds, pose, this.#decisions, this.#probabilities, event];
         this.#checked(this.#c.kn_live_push(...given));
         const now = this.#view();
@@ -184,7 +196,7 @@ export class Model {
 
   #given({joints, frames, fps = 0}) {
     const width = 3 * this.joints.length;
-    const count = frames ?? joints.length / width;
+    const count = frames ?? (joints?.length ?? 0) / width;
     const values = this.#pose(joints, count);
     const room = Number(this.#c.kn_predict_size(this.#model, count));
     this.#checked(room);

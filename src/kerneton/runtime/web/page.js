@@ -5,6 +5,7 @@ import {openCamera} from "./camera.js";
 
 const element = (id) => document.getElementById(id);
 const EXPLAINED = 6; // every so many poses the body is coloured anew: explaining costs as much as predicting
+const TIMED = 30; // labels whose time is shown
 const SHOWN = 8; // labels with a bar, movements in the list
 
 let model;
@@ -32,7 +33,7 @@ function complain(sentence) {
 async function run(source) {
   running?.stop();
   complain("");
-  const view = new View();
+  let view;
   const mine = {stop: () => {}, over: false};
   running = mine;
   const buttons = (active) => {
@@ -47,10 +48,12 @@ async function run(source) {
   });
   buttons(true);
   try {
+    view = new View();
     await source(view, mine, stopped);
   } catch (error) {
     complain(error.message);
   }
+  view?.live.close();
   if (running === mine) {
     running = null;
     buttons(false);
@@ -112,6 +115,7 @@ class View {
     this.counts = new Map();
     this.shown = 0;
     this.contributions = null;
+    this.times = [];
     element("segments").replaceChildren();
     element("counts").hidden = true;
   }
@@ -120,6 +124,7 @@ class View {
     this.recent.push({seconds, pose});
     while (this.recent.length > 1 && seconds - this.recent[0].seconds > this.window()) this.recent.shift();
     let event;
+    const begin = performance.now();
     try {
       event = this.live.push(seconds, pose);
     } catch (error) {
@@ -128,11 +133,22 @@ class View {
     }
     complain("");
     if (event.current) this.tell(event.current, remark);
+    if (event.current) this.time(performance.now() - begin);
     if (event.segment) this.count(event.segment);
     this.shown += 1;
     if (event.current && this.shown % EXPLAINED === 0) this.explain(event.current.label);
     this.stage.draw(pose, event.current && !event.current.isUnknown ? this.contributions : null);
     document.body.dataset.poses = String(this.shown);
+  }
+
+  // The median of the last labels, so that a pause of the browser does not count.
+  time(milliseconds) {
+    this.times.push(milliseconds);
+    if (this.times.length < TIMED) return;
+    const median = this.times.sort((a, b) => a - b)[TIMED / 2];
+    element("cost").textContent = `A label takes ${median < 10 ? median.toFixed(1) : Math.round(median)} ms here.`;
+    document.body.dataset.milliseconds = String(median);
+    this.times = [];
   }
 
   window() {
