@@ -31,8 +31,8 @@ IN_NODE = """
 import {load} from "./kerneton.js";
 import {readFileSync} from "node:fs";
 const model = await load(new Uint8Array(readFileSync("model.knx")));
-const {joints, fps} = JSON.parse(readFileSync("recording.json", "utf8"));
-const recording = {joints: Float32Array.from(joints), fps};
+const {joints, frames, fps} = JSON.parse(readFileSync("recording.json", "utf8"));
+const recording = {joints: Float32Array.from(joints), frames, fps};
 const times = [];
 for (let k = 0; k < 200; k += 1) {
   const begin = performance.now();
@@ -83,7 +83,11 @@ def main() -> None:
         print(
             f"C, kn_predict           {1e3 * min(c):.2f} ms, {min(c) / min(features):.2f} of Python's features"
         )
-        contents = {"joints": joints.astype(float).ravel().tolist(), "fps": recording.fps}
+        contents = {
+            "frames": len(joints),
+            "joints": joints.astype(float).ravel().tolist(),
+            "fps": recording.fps,
+        }
         (folder / "recording.json").write_text(json.dumps(contents))
         (folder / "time.mjs").write_text(IN_NODE)
         done = subprocess.run(

@@ -230,11 +230,11 @@ console.log(JSON.stringify(ask(model, given)));
 ASK = """
 export function ask(model, given) {
 const out = [];
-for (const {joints, fps, label} of given.recordings) {
+for (const {joints, frames, fps, label} of given.recordings) {
   const values = Float32Array.from(joints, (x) => x ?? NaN);
   try {
-    const found = model.predict({joints: values, fps});
-    const why = model.explain({joints: values, fps}, label ?? found.label);
+    const found = model.predict({joints: values, frames, fps});
+    const why = model.explain({joints: values, frames, fps}, label ?? found.label);
     out.push({...found, decisions: [...found.decisions], probabilities: found.probabilities && [...found.probabilities],
               contributions: Object.values(why.contributions), intercept: why.intercept});
   } catch (error) {
@@ -296,7 +296,10 @@ def questions(
 ) -> dict[str, Any]:
     """What the function `ask` of `ASK` is given."""
     return {
-        "recordings": [{"joints": _numbers(joints), "fps": fps} for joints, fps in recordings],
+        "recordings": [
+            {"joints": _numbers(joints), "frames": len(joints), "fps": fps}
+            for joints, fps in recordings
+        ],
         "streams": [
             [(seconds, _numbers(pose)) for seconds, pose in poses] for poses in streams or ()
         ],

@@ -16,8 +16,8 @@ namespace {
 constexpr uint32_t FORMAT = 1;
 constexpr int64_t MOST = 1 << 20;           // of anything that is counted in a model
 constexpr double FARTHEST = 1e6;            // metres
-enum Kind : uint32_t { BYTES = 0, INT32 = 1, INT64 = 2, FLOAT32 = 3, FLOAT64 = 4, FLOAT16 = 5 };
-constexpr int64_t WIDTH[] = {1, 4, 8, 4, 8, 2};
+enum Kind : uint32_t { BYTES = 0, INT32 = 1, INT64 = 2, FLOAT32 = 3, FLOAT64 = 4 };
+constexpr int64_t WIDTH[] = {1, 4, 8, 4, 8};
 
 struct Header {
     char magic[8];  // "KERNETON"
@@ -84,10 +84,25 @@ int32_t read_file(const void *data, int64_t size, File &file) {
     file = {bytes, (const Entry *)(bytes + table), n, size, true};
     for (int64_t k = 0; k < n; ++k) {
         const Entry &e = file.entries[k];
-        if (e.kind > FLOAT16 || e.offset > (uint64_t)size || e.offset % 8 || e.count > (uint64_t)size) return KN_DAMAGED_MODEL;
+        if (e.kind > FLOAT64 || e.offset > (uint64_t)size || e.offset % 8 || e.count > (uint64_t)size) return KN_DAMAGED_MODEL;
         if (e.count * (uint64_t)WIDTH[e.kind] > (uint64_t)size - e.offset) return KN_DAMAGED_MODEL;
     }
     return KN_OK;
+}
+
+// Whole numbers of a few bits, one after the other from the lowest bit up, and two bytes behind them; each group of them has
+// a factor.
+constexpr int64_t GROUP = 128;
+constexpr int WEIGHT_BITS = 12, MEAN_BITS = 16, CLASS_BITS = 11;
+
+constexpr int64_t packed_size(int64_t n, int bits) { return (n * bits + 7) / 8 + 2; }
+
+void unpack(const uint8_t *bytes, const float *factors, int64_t n, int bits, float *out) {
+    for (int64_t k = 0, at = 0; k < n; ++k, at += bits) {
+        const uint8_t *p = bytes + at / 8;
+        const uint32_t three = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
+        out[k] = (float)((int32_t)(three << (32 - bits - at % 8)) >> (32 - bits)) * factors[k / GROUP];
+    }
 }
 
 bool finite(double x) { return x - x == 0; }
@@ -129,10 +144,9 @@ struct Step {  // one way to make poses
 struct Cue {
     const int64_t *facts;
     const int64_t *signals, *rows, *runs;
-    const float *scales, *weights, *mean, *coefficients;
+    const float *scales, *weights, *mean, *coefficients, *class_means;
     const double *factors, *times, *numbers, *poles;
     const int32_t *kept, *permutations;
-    const uint16_t *class_means;
     int64_t step, n_signals, n_rows, size, n_times, n_runs, n_factors, n_kept, n_axes, n_entries;
     uint64_t unit;
     bool mirrored, center, norm;
@@ -190,7 +204,30 @@ bool read_step(const File &file, const kn_model &model, int64_t s, Step &step) {
     return finite(step.total);
 }
 
-bool read_cue(const File &file, const kn_model &model, int64_t c, Cue &cue) {
+void read_packed(const File &file, const char *tag, const char *factor_tag, int64_t c, int64_t n, int bits, float *out) {
+    const uint8_t *bytes = file.get<uint8_t>(tag, c, BYTES, packed_size(n, bits));
+    const float *factors = file.get<float>(factor_tag, c, FLOAT32, (n + GROUP - 1) / GROUP);
+    if (file.sound && all_finite(factors, (n + GROUP - 1) / GROUP)) unpack(bytes, factors, n, bits, out);
+    else file.sound = false;
+}
+
+// What a cue has for each feature, restored.
+struct Weights {
+    float *coefficients, *class_means, *mean;
+};
+
+// Features of a cue; 0 where it has no such number, or not as many weights.
+int64_t count_features(const File &file, int64_t c, int64_t n_machines, int64_t n_means) {
+    const int64_t *facts = file.get<int64_t>("cue ", c, INT64, 14);
+    if (!file.sound || !inside(facts, 14, 0, MOST) || facts[3] > 256) return 0;
+    const int64_t n = facts[9] * facts[3] * (facts[3] + 1) / 2;
+    file.get<uint8_t>("coef", c, BYTES, packed_size(n_machines * n, WEIGHT_BITS));
+    if (n_means) file.get<uint8_t>("cmns", c, BYTES, packed_size(n_means * n, CLASS_BITS));
+    if (facts[11]) file.get<uint8_t>("mean", c, BYTES, packed_size(n, MEAN_BITS));
+    return file.sound ? n : 0;
+}
+
+bool read_cue(const File &file, const kn_model &model, int64_t c, const Weights &weights, Cue &cue) {
     const int64_t J = model.facts.n_joints;
     const int64_t *facts = cue.facts = file.get<int64_t>("cue ", c, INT64, 14);
     if (!file.sound || !inside(facts, 14, 0, MOST)) return false;
@@ -224,10 +261,13 @@ bool read_cue(const File &file, const kn_model &model, int64_t c, Cue &cue) {
     cue.kept = file.get<int32_t>("kept", c, INT32, 3 * cue.n_kept);
     cue.permutations = cue.mirrored ? file.get<int32_t>("perm", c, INT32, 2 * cue.n_entries) : nullptr;
     cue.weights = file.get<float>("wght", c, FLOAT32, 2 * cue.n_kept);
-    cue.mean = cue.center ? file.get<float>("mean", c, FLOAT32, n_features) : nullptr;
-    cue.coefficients = file.get<float>("coef", c, FLOAT32, model.n_machines * n_features);
-    cue.class_means =
-        model.facts.calibrated ? file.get<uint16_t>("cmns", c, FLOAT16, model.facts.n_labels * n_features) : nullptr;
+    read_packed(file, "coef", "cfac", c, model.n_machines * n_features, WEIGHT_BITS, weights.coefficients);
+    if (weights.class_means)
+        read_packed(file, "cmns", "mfac", c, model.facts.n_labels * n_features, CLASS_BITS, weights.class_means);
+    if (cue.center) read_packed(file, "mean", "nfac", c, n_features, MEAN_BITS, weights.mean);
+    cue.coefficients = weights.coefficients;
+    cue.class_means = weights.class_means;
+    cue.mean = cue.center ? weights.mean : nullptr;
     if (!file.sound) return false;
     if (!inside(cue.signals, cue.n_signals, 0, N_SIGNALS)) return false;
     int64_t pivots = cue.n_times;
@@ -254,8 +294,7 @@ bool read_cue(const File &file, const kn_model &model, int64_t c, Cue &cue) {
     if (!(cue.power > 0 && cue.power <= 1) || !finite(cue.share) || !(cue.floor >= 0) || !finite(cue.floor)) return false;
     return all_finite(cue.factors, cue.n_runs * cue.n_factors) && all_finite(cue.times, 3 * cue.n_times) &&
            all_finite(cue.scales, cue.n_runs) && all_finite(cue.weights, 2 * cue.n_kept) &&
-           (!cue.center || all_finite(cue.mean, n_features)) &&
-           all_finite(cue.coefficients, model.n_machines * n_features) && (!poles || all_finite(cue.poles, 2 * kn_sck_poles()));
+           (!poles || all_finite(cue.poles, 2 * kn_sck_poles()));
 }
 
 // Sizes first (memory null), then everything.
@@ -271,13 +310,21 @@ int32_t open_model(const void *bytes, int64_t n_bytes, void *memory, int64_t *si
     Step *steps = room.take<Step>(n_steps);
     Cue *cues = room.take<Cue>(n_cues);
     const char **labels = room.take<const char *>(n_labels), **joints = room.take<const char *>(n_joints);
+    const int64_t n_machines = meta[6], n_means = meta[2] ? n_labels : 0;
+    Weights *weights = room.take<Weights>(n_cues);
+    for (int64_t c = 0; c < n_cues; ++c) {
+        const int64_t n = count_features(file, c, n_machines, n_means);
+        if (!n) return KN_DAMAGED_MODEL;
+        const Weights own = {room.take<float>(n_machines * n), room.take<float>(n_means * n), room.take<float>(n)};
+        if (memory) weights[c] = {own.coefficients, n_means ? own.class_means : nullptr, own.mean};
+    }
     *size = room.at - (char *)memory;
     if (!memory) return KN_OK;
     model->level = KN_REGISTER == 64 ? 4 : KN_REGISTER == 32 ? 3 : 2;
     model->facts = {(int32_t)n_labels, (int32_t)n_joints, (int32_t)(meta[2] != 0), (int32_t)(meta[3] != 0), 0, 0};
     model->n_steps = n_steps;
     model->n_cues = n_cues;
-    model->n_machines = meta[6];
+    model->n_machines = n_machines;
     model->labels = labels;
     model->joints = joints;
     model->steps = steps;
@@ -304,22 +351,12 @@ int32_t open_model(const void *bytes, int64_t n_bytes, void *memory, int64_t *si
     for (int64_t s = 0; s < n_steps; ++s)
         if (!read_step(file, *model, s, steps[s])) return KN_DAMAGED_MODEL;
     for (int64_t c = 0; c < n_cues; ++c)
-        if (!read_cue(file, *model, c, cues[c])) return KN_DAMAGED_MODEL;
+        if (!read_cue(file, *model, c, weights[c], cues[c])) return KN_DAMAGED_MODEL;
     *opened = model;
     return KN_OK;
 }
 
 // --- one recording ----------------------------------------------------------------------------------------
-
-double half(uint16_t bits) {  // a number of 16 bits
-    const int64_t exponent = bits >> 10 & 31, digits = bits & 1023;
-    union {
-        uint64_t bits;
-        double value;
-    } scale = {(uint64_t)(exponent ? exponent - 25 + 1023 : 1 - 25 + 1023) << 52};
-    const double size = (double)(exponent ? digits + 1024 : digits) * scale.value;
-    return bits >> 15 ? -size : size;
-}
 
 double exponential(double x) { return exp(Doubles(x < -700 ? -700 : x > 700 ? 700 : x)).get(0); }
 
@@ -555,12 +592,6 @@ double product(const float *a, const float *b, int64_t n) {
     double total = 0;
     for (int q = 0; q < LANES; ++q) total += sum.get(q);
     for (; k < n; ++k) total += (double)a[k] * (double)b[k];
-    return total;
-}
-
-double product(const float *a, const uint16_t *b, int64_t n) {
-    double total = 0;
-    for (int64_t k = 0; k < n; ++k) total += (double)a[k] * half(b[k]);
     return total;
 }
 

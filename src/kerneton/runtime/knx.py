@@ -25,7 +25,9 @@ from kerneton.prepare.preprocess import Preprocess
 
 MAGIC, VERSION = b"KERNETON", 1
 _ALIGNED = 64
-_KINDS = {"uint8": 0, "int32": 1, "int64": 2, "float32": 3, "float64": 4, "float16": 5}
+_KINDS = {"uint8": 0, "int32": 1, "int64": 2, "float32": 3, "float64": 4}
+_GROUP = 128  # numbers that share a factor
+_BITS = {"coef": 12, "mean": 16, "cmns": 11}
 _SIGNALS = {
     "position": 0,
     "velocity": 1,
@@ -203,21 +205,39 @@ def _cue_arrays(
         ("numb", number): np.array([kernel.power, branch.weight, floor]),
         ("kept", number): kept.astype(np.int32).reshape(-1),
         ("wght", number): (sides * weights[:, None])[used].astype(np.float32).reshape(-1),
-        ("coef", number): np.atleast_2d(model.machine_.coef_)[:, columns][:, by_block]
-        .astype(np.float32)
-        .ravel(),
     }
+    coefficients = np.atleast_2d(model.machine_.coef_)[:, columns][:, by_block]
+    found["coef", number], found["cfac", number] = packed(coefficients, _BITS["coef"])
     if poles is not None:
         found["pole", number] = np.asarray(poles, np.float64).reshape(-1)
     if permutations is not None:
         found["perm", number] = permutations.astype(np.int32).reshape(-1)
     if mean is not None:
-        found["mean", number] = mean[by_block]
+        found["mean", number], found["nfac", number] = packed(mean[by_block], _BITS["mean"])
     if calibration is not None:
-        found["cmns", number] = (
-            calibration.class_means_[:, columns][:, by_block].astype(np.float16).ravel()
-        )
+        means = calibration.class_means_[:, columns][:, by_block]
+        found["cmns", number], found["mfac", number] = packed(means, _BITS["cmns"])
     return found
+
+
+def packed(values: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers rounded to a few bits, as bytes, and the factor of each group of 128.
+
+    Errors are below half a step, of which a group's largest number has ``2^(bits - 1) - 1``, and
+    cancel out in sums of many.
+
+    >>> whole, factors = packed(np.array([1.0, -2.0, 0.5]), 12)
+    >>> (int(whole[0]) + 256 * int(whole[1])) % 4096 * factors.round(6).tolist()[0]
+    1.000489
+    """
+    flat = np.asarray(values, np.float64).ravel()
+    groups = np.r_[flat, np.zeros(-len(flat) % _GROUP)].reshape(-1, _GROUP)
+    most = 2 ** (bits - 1) - 1
+    factors = (np.abs(groups).max(axis=1) / most).astype(np.float32)
+    exact = groups / np.where(factors > 0, factors, 1)[:, None]
+    whole = np.rint(exact).clip(-most, most).astype(np.int16).ravel()[: len(flat)]
+    digits = ((whole[:, None] >> np.arange(bits)) & 1).astype(np.uint8)
+    return np.r_[np.packbits(digits, bitorder="little"), np.zeros(2, np.uint8)], factors
 
 
 def _texts(names: list[str]) -> np.ndarray:

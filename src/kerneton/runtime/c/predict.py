@@ -22,7 +22,8 @@ def checked(code):
     return code if code >= 0 else sys.exit(kn.kn_sentence(code).decode())
 
 
-kn, kept = ct.CDLL(sys.argv[1]), []
+kn = ct.CDLL(sys.argv[1])
+kept: list[ct.Array] = []
 kn.kn_sentence.restype = kn.kn_label.restype = ct.c_char_p
 kn.kn_open_size.restype = kn.kn_predict_size.restype = ct.c_int64
 content = open(sys.argv[2], "rb").read()

@@ -6,7 +6,7 @@ export class KernetonError extends Error {
 export interface Recording {
   /** frames × joints × 3 numbers in metres, y up, NaN where missing, in the order of `Model.joints`. */
   joints: Float32Array | number[];
-  frames?: number;
+  frames: number;
   /** Frames a second; needed if `Model.needsRate`. */
   fps?: number;
 }

@@ -129,8 +129,8 @@ export class Model {
     this.#options = this.#heap.take(24);
   }
 
-  // {label, labels, decisions, probabilities, unknown, isUnknown} of one recording. `frames` may be left out; `fps` is
-  // needed by models that know seconds. Without calibration there are no probabilities, and nothing is unknown.
+  // {label, labels, decisions, probabilities, unknown, isUnknown} of one recording. `fps` is needed by models that
+  // know seconds. Without calibration there are no probabilities, and nothing is unknown.
   predict(recording) {
     const {joints, frames, fps, room, size} = this.#given(recording);
     const {kn_predict} = this.#c;
@@ -195,23 +195,22 @@ export class Model {
   }
 
   #given({joints, frames, fps = 0}) {
-    const width = 3 * this.joints.length;
-    const count = frames ?? (joints?.length ?? 0) / width;
-    const values = this.#pose(joints, count);
-    const room = Number(this.#c.kn_predict_size(this.#model, count));
+    const values = this.#pose(joints, frames);
+    const room = Number(this.#c.kn_predict_size(this.#model, frames));
     this.#checked(room);
     const at = this.#heap.top; // above everything that stays
     const memory = align(at + 4 * values.length);
     this.#heap.reach(memory + room);
     this.#floats(at, values.length).set(values);
-    return {joints: at, frames: count, fps, room: memory, size: BigInt(room)};
+    return {joints: at, frames, fps, room: memory, size: BigInt(room)};
   }
 
   #pose(joints, frames) {
+    if (!Number.isInteger(frames)) throw new KernetonError(0, `frames: expected how many there are, got ${frames}`);
     const expected = frames * 3 * this.joints.length;
-    if (!Number.isInteger(frames) || joints?.length !== expected) {
-      const shape = `frames × ${this.joints.length} joints × 3`;
-      throw new KernetonError(0, `joints: expected ${shape}${frames ? ` = ${expected}` : ""} numbers, got ${joints?.length}`);
+    if (joints?.length !== expected) {
+      const shape = `${frames} frames × ${this.joints.length} joints × 3 = ${expected}`;
+      throw new KernetonError(0, `joints: expected ${shape} numbers, got ${joints?.length}`);
     }
     return joints;
   }
