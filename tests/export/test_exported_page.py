@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from exported import assert_same, body, expected, varied
 from runtimes import ASK, node, questions
@@ -123,6 +124,20 @@ def test_chromium_answers_as_python_does(browser, tmp_path) -> None:
             said = page.evaluate(IN_PAGE, [wasm, questions([(s.joints, s.fps) for s in every])])
             for found, sequence in zip(said["out"], every, strict=True):
                 assert_same(found, expected(model, sequence))
+        page.close()
+
+
+def test_the_page_says_which_joints_it_does_not_see(browser, tmp_path) -> None:
+    model, sequences = body()
+    joints = sequences[0].joints.copy()
+    joints[:, model.layout_.index("left_foot")] = np.nan
+    export(model, tmp_path, "web", demo=[sequences[0].replace(joints=joints, confidence=None)])
+    with served(tmp_path) as here:
+        page = browser.new_page()
+        page.goto(here)
+        page.get_by_role("button", name="Watch the demo").click()
+        page.get_by_text("Step back: left foot not in sight.").wait_for(timeout=60_000)
+        assert page.locator("#bars li").count() == 0
         page.close()
 
 

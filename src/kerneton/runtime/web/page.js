@@ -6,6 +6,7 @@ import {openCamera} from "./camera.js";
 const element = (id) => document.getElementById(id);
 const EXPLAINED = 6; // every so many poses the body is coloured anew: explaining costs as much as predicting
 const TIMED = 30; // labels whose time is shown
+const UNSEEN = 3; // joints that are named
 const SHOWN = 8; // labels with a bar, movements in the list
 
 let model;
@@ -133,6 +134,7 @@ class View {
     }
     complain("");
     if (event.current) this.tell(event.current, remark);
+    else this.wait();
     if (event.current) this.time(performance.now() - begin);
     if (event.segment) this.count(event.segment);
     this.shown += 1;
@@ -153,6 +155,18 @@ class View {
 
   window() {
     return Math.max(0.3, model.needsRate ? model.usualSeconds : model.usualSeconds / 30);
+  }
+
+  // Why there is no label yet: joints that were not seen in all that time.
+  wait() {
+    const unseen = model.joints.filter((_, j) => this.recent.every(({pose}) => !Number.isFinite(pose[3 * j])));
+    const names = unseen.slice(0, UNSEEN).map((joint) => joint.replaceAll("_", " "));
+    const now = element("now");
+    if (unseen.length === model.joints.length) now.textContent = "Nobody is in sight.";
+    else if (unseen.length) now.textContent = `Step back: ${names.join(", ")}${unseen.length > UNSEEN ? " ..." : ""} not in sight.`;
+    else now.textContent = "Watching ...";
+    now.classList.add("unknown");
+    element("bars").replaceChildren();
   }
 
   tell(answer, remark) {
