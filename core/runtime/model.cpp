@@ -5,7 +5,7 @@
 #define KN_BUILDS_LIBRARY
 #include "kerneton.h"
 
-#include "../lanes.h"
+#include "../rows.h"
 
 using namespace kn;
 
@@ -585,14 +585,12 @@ int32_t each_cue(const kn_model &model, const float *joints, int32_t n, double f
 }
 
 double product(const float *a, const float *b, int64_t n) {
-    Vec<double> sum = 0.0;
+    Doubles total = 0.0;
     int64_t k = 0;
-    for (; k + LANES <= n; k += LANES)
-        for (int q = 0; q < LANES; ++q) sum.set(q, sum.get(q) + (double)a[k + q] * (double)b[k + q]);
-    double total = 0;
-    for (int q = 0; q < LANES; ++q) total += sum.get(q);
-    for (; k < n; ++k) total += (double)a[k] * (double)b[k];
-    return total;
+    for (; k + LANES <= n; k += LANES) total += convert<double>(load(a + k)) * convert<double>(load(b + k));
+    double rest = 0;
+    for (; k < n; ++k) rest += (double)a[k] * (double)b[k];
+    return sum(total) + rest;
 }
 
 // Label, probabilities and the score of being unknown from decision values; alike: (n_labels,) or null.
