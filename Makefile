@@ -56,13 +56,9 @@ wheels: $(STAMP)  ## build the wheels of all platforms on this machine (dist/) a
 	$(BIN)/python .ci/check_wheels.py dist $(PLATFORMS)
 	.ci/try_aarch64
 
-# Needs g++ with its sanitizers' libraries; the tests run on a copy, so that the checkout keeps its fast core.
+# Needs clang++ with its runtime, or g++ with its sanitizers' libraries.
 sanitize: $(STAMP)  ## the core's tests with checks of addresses and undefined behaviour
-	rm -rf build/sanitized && mkdir -p build/sanitized && cp -r src/kerneton build/sanitized/
-	$(BIN)/python core/build.py --compiler g++ --folder build/sanitized/kerneton/core --flag=-g --flag=-O1 \
-	  --flag=-fsanitize=address,undefined --flag=-fno-sanitize-recover=all
-	env PYTHONPATH=build/sanitized LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest -p no:cacheprovider -n 0 tests/core
+	.ci/sanitize
 
 # Readers and model files under a coverage-guided fuzzer; SECONDS=3600 for an hour. What it finds worth keeping lies in .fuzz/.
 SECONDS ?= 60

@@ -88,9 +88,10 @@ def build(
     compiler: list[str] | None = None,
     flags: tuple[str, ...] = (),
     folder: Path = TARGET,
+    levels: tuple[str, ...] = (),
 ) -> list[Path]:
-    """Compile all levels of a platform; returns the libraries and the list of them that
-    `kerneton.core` reads.
+    """Compile ``levels`` of a platform, by default all; returns the libraries and the list of
+    them that `kerneton.core` reads.
     """
     target = target or this_platform()
     system, machine = target.split("-")
@@ -103,6 +104,7 @@ def build(
         raise SystemExit(
             f"only the compiler of the package ziglang builds for {target} on {this_platform()}"
         )
+    levels = levels or LEVELS[machine]
     common = [*compiler, *(["-target", f"{machine}-{triple}"] if zig else []), *FLAGS, *flags]
     if system != "windows":
         common.append("-fPIC")
@@ -111,14 +113,14 @@ def build(
     with tempfile.TemporaryDirectory() as scratch:
         jobs = [
             (level, source, Path(scratch) / f"{source.stem}-{level}.o")
-            for level in LEVELS[machine]
+            for level in levels
             for source in sorted(HERE.glob("*.cpp"))
         ]
         # Long files first.
         jobs.sort(key=lambda job: -job[1].stat().st_size)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda job: _compile(common, machine, zig, *job), jobs))
-        for level in LEVELS[machine]:
+        for level in levels:
             objects = [str(job[2]) for job in jobs if job[0] == level]
             made = Path(scratch) / f"kerneton_core_{level}{suffix}"
             # macOS loads nothing that does not name its system library.
@@ -143,7 +145,7 @@ def build(
         "source": source_hash(),
         "libraries": {
             level: {"file": path.name, "size": path.stat().st_size}
-            for level, path in zip(LEVELS[machine], libraries, strict=True)
+            for level, path in zip(levels, libraries, strict=True)
         },
     }
     manifest = folder / MANIFEST
@@ -298,6 +300,9 @@ if __name__ == "__main__":
         "--flag", action="append", default=[], help="more flags, such as -fsanitize=address"
     )
     parser.add_argument(
+        "--level", action="append", default=[], help="one level alone, such as v3; may be repeated"
+    )
+    parser.add_argument(
         "--if-needed",
         action="store_true",
         help="do nothing if the libraries belong to these sources",
@@ -310,7 +315,8 @@ if __name__ == "__main__":
         and json.loads(listed.read_text()).get("source") == source_hash()
     ):
         sys.exit(0)
-    made = build(chosen.target, chosen.compiler, tuple(chosen.flag), chosen.folder)
+    levels = tuple(chosen.level)
+    made = build(chosen.target, chosen.compiler, tuple(chosen.flag), chosen.folder, levels)
     if chosen.folder == TARGET and not chosen.target:
         made += build_runtime(TARGET.parent / "runtime", (this_platform(),), chosen.compiler)
     for path in made:
