@@ -1,4 +1,5 @@
 // Power normalisation of batches of third-order tensors.
+#include "groups.h"
 #include "hosvd.h"
 
 using namespace kn;
@@ -10,11 +11,11 @@ constexpr double GRAM_POWER = 0.75;  // from here on, the loss of squaring does 
 template <class T> struct BatchRoom {
     int64_t *order;  // of the entries
     Vec<T> *result;
-    T *edge;  // the last group, with room for what is read beyond its end
+    T *edge;  // see groups.h
     HosvdRoom hosvd;
     BatchRoom(int a, int b, int c, Room &room)
         : order(room.take<int64_t>((int64_t)a * b * c)), result(room.take<Vec<T>>((int64_t)a * b * c)),
-          edge(room.take<T>((int64_t)(LANES + 1) * a * b * c + LANES)), hosvd(a, b, c, room) {}
+          edge(take_edge<T>(room, (int64_t)a * b * c)), hosvd(a, b, c, room) {}
 };
 
 template <class T>
@@ -25,9 +26,7 @@ bool group(const T *source, T *target, double power, double entry_power, int max
     const Doubles *found = hosvd_power_of(room.hosvd, power, entry_power, by_gram, max_sweeps);
     if (!found) return false;
     for (int64_t k = 0; k < size; ++k) room.result[k] = convert<T>(found[k]);
-    const auto offset = [size](int q) { return q * size; };
-    for (int64_t k = 0; k + LANES <= size; k += LANES) scatter(room.result, room.order + k, target + k, offset);
-    scatter(room.result, room.order + size - LANES, target + size - LANES, offset);
+    scatter_group(room.result, room.order, target, size);
     return true;
 }
 
@@ -38,23 +37,9 @@ int32_t powers(const T *X, int64_t n_batch, int a, int b, int c, double power, d
     BatchRoom<T> room(a, b, c, space);
     const int64_t size = room.hosvd.size;
     for (int64_t k = 0; k < size; ++k) room.order[k] = k;
-    int32_t status = KN_OK;
-    for (int64_t first = 0; first < n_batch; first += LANES) {
-        const int64_t count = n_batch - first < LANES ? n_batch - first : LANES;
-        const T *source = X + first * size;
-        T *target = out + first * size;
-        bool found;
-        if (first + LANES < n_batch)  // the last group is always copied, since reading goes past its end
-            found = group(source, target, power, entry_power, max_sweeps, room);
-        else {
-            for (int64_t k = 0; k < (LANES + 1) * size + LANES; ++k) room.edge[k] = k < count * size ? source[k] : 0;
-            found = group(room.edge, room.edge, power, entry_power, max_sweeps, room);
-            for (int64_t k = 0; found && k < count * size; ++k) target[k] = room.edge[k];
-        }
-        for (int64_t q = 0; q < count; ++q) failed[first + q] = !found;
-        if (!found) status = KN_NOT_CONVERGED;
-    }
-    return status;
+    return by_groups(X, n_batch, size, room.edge, out, failed, [&](const T *source, T *target) {
+        return group(source, target, power, entry_power, max_sweeps, room);
+    });
 }
 
 template <class T> int64_t room_of(int a, int b, int c) {

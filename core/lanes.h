@@ -247,7 +247,7 @@ struct Room {
     char *at;
     template <class T> KN_INLINE T *take(int64_t count) {
         T *here = (T *)at;
-        at += (count * (int64_t)sizeof(T) + 63) / 64 * 64;
+        at = (char *)((uintptr_t)at + (count * (int64_t)sizeof(T) + 63) / 64 * 64);  // null when measuring
         return here;
     }
 };

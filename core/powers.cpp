@@ -1,4 +1,5 @@
 // Powers of batches of symmetric matrices.
+#include "groups.h"
 #include "powers.h"
 
 using namespace kn;
@@ -8,11 +9,11 @@ namespace {
 template <class T> struct BatchRoom {
     Doubles *A;
     int64_t *positions;  // of each entry of a full matrix in its packed lower triangle
-    T *edge;             // the last group, which has neighbours' places on all sides
+    T *edge;             // see groups.h
     PowerRoom<T> power;
     BatchRoom(int n, Room &room)
         : A(room.take<Doubles>(packed(n) + LANES)), positions(room.take<int64_t>((int64_t)n * n)),
-          edge(room.take<T>((int64_t)(LANES + 1) * n * n + LANES)), power(n, room) {}
+          edge(take_edge<T>(room, (int64_t)n * n)), power(n, room) {}
 };
 
 template <class T>
@@ -22,10 +23,7 @@ bool group(const T *source, T *target, int n, double power, BatchRoom<T> &room) 
     for (int i = 0; i < n; ++i)
         for (int j = 0; j <= i; j += LANES) gather(source + i * n + j, size, room.A + packed(i) + j);
     if (!power_of<T>(room.A, n, power, nullptr, room.power)) return false;
-    const auto offset = [size](int q) { return q * size; };
-    for (int64_t k = 0; k + LANES <= size; k += LANES)
-        scatter(room.power.F, room.positions + k, target + k, offset);
-    scatter(room.power.F, room.positions + size - LANES, target + size - LANES, offset);
+    scatter_group(room.power.F, room.positions, target, size);
     return true;
 }
 
@@ -36,27 +34,9 @@ int32_t powers(const T *A, int64_t n_batch, int n, double power, void *memory, T
     const int64_t size = (int64_t)n * n;
     for (int i = 0; i < n; ++i)
         for (int j = 0; j < n; ++j) room.positions[i * n + j] = packed(i > j ? i : j) + (i > j ? j : i);
-    int32_t status = KN_OK;
-    for (int64_t first = 0; first < n_batch; first += LANES) {
-        const int64_t count = n_batch - first < LANES ? n_batch - first : LANES;
-        const T *source = A + first * size;
-        T *target = out + first * size;
-        bool found;
-        if (first + LANES < n_batch)  // the last group is always copied, since reading goes past its end
-            found = group(source, target, n, power, room);
-        else {
-            for (int64_t k = 0; k < (LANES + 1) * size + LANES; ++k) room.edge[k] = k < count * size ? source[k] : 0;
-            found = group(room.edge, room.edge, n, power, room);
-            if (found)
-                for (int64_t k = 0; k < count * size; ++k) target[k] = room.edge[k];
-        }
-        for (int64_t q = 0; q < count; ++q) failed[first + q] = !found;
-        if (!found) {
-            status = KN_NOT_CONVERGED;
-            for (int64_t k = 0; k < count * size; ++k) target[k] = source[k];
-        }
-    }
-    return status;
+    return by_groups(A, n_batch, size, room.edge, out, failed, [&](const T *source, T *target) {
+        return group(source, target, n, power, room);
+    });
 }
 
 template <class T> int64_t room_of(int n) {
