@@ -38,6 +38,7 @@ def test_the_bar_moves_and_ends(trained):
 def test_the_figures_are_those_of_people_held_out(trained):
     (model,) = trained.get("models")["models"]
     assert model["people"] == "subjects"
+    assert model["memory"] is None or 1e8 < model["memory"] < 4e9  # of its process, for the page
     assert model["tested"] == 15
     assert np.sum(model["confusion"]) == 15
     assert np.trace(model["confusion"]) == model["right"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from kerneton.exceptions import DataError
@@ -19,6 +20,21 @@ def free_memory() -> int | None:
     """
     known = [left for left in (_of_machine(), _of_container(), _of_limit()) if left is not None]
     return max(min(known), 0) if known else None
+
+
+def most_used() -> int | None:
+    """Bytes of memory that this process has used at once so far; None if the system does not say.
+
+    >>> most = most_used()
+    >>> most is None or most > 1e6
+    True
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _of_machine() -> int | None:

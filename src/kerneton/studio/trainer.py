@@ -32,6 +32,7 @@ from kerneton.exceptions import (
 from kerneton.files.folder import collect, listed_entries
 from kerneton.files.output import write_text
 from kerneton.files.readers import Content
+from kerneton.parallel.memory import most_used
 from kerneton.recognize.model_file import recording_facts, save, training_summary
 from kerneton.recognize.presets import make_recognizer
 from kerneton.report.evaluation import evaluate
@@ -101,6 +102,7 @@ def train(folder: Path, name: str, tell: Tell) -> dict[str, Any]:
     except DataError as error:
         notes.append(f"segments and repetitions cannot be found live: {error}")
     figures["seconds"] = round(time.monotonic() - start, 1)
+    figures["memory"] = most_used()
     _write(home, figures)
     return figures
 

@@ -41,7 +41,7 @@ export class Train {
     const n = [...counts.values()].reduce((a, b) => a + b, 0), last = store.models[0];
     const long = enough && last?.seconds && last.recordings ? last.seconds * n / last.recordings : 0;
     clear(this.ready, counts.size ? h("p.chips", {}, [...counts].sort().map(([label, n]) => h("span.chip", { style: { "--chip": labelColor(label) } }, `${label} ${n}`))) : null,
-      long ? h("p.quiet", {}, texts.longTraining(n, long)) : null,
+      long ? h("p.quiet", {}, texts.longTraining(n, long, last)) : null,
       enough ? null : h("p.hint", {}, counts.size < 2 ? texts.needTwoLabels : texts.needTwoEach([...counts].filter(([, n]) => n < 2).map(([l]) => l))));
   }
 
