@@ -30,7 +30,7 @@ def test_what_is_no_segment(fields, message):
         Segment(*fields)
 
 
-@pytest.mark.parametrize("value", ["wave", 3, [("wave", 1)], ["abc"], [7]])
+@pytest.mark.parametrize("value", ["wave", 3, [("wave",)], ["abc"], [7]])
 def test_what_are_no_segments(value):
     with pytest.raises(DataError, match="'long': expected"):
         SkeletonSequence(walk(9), segments=value, name="long")
@@ -55,6 +55,21 @@ def test_problems_name_a_segment_inside_another_one():
     assert "'d' starts at frame 200" in found[0]
     assert "'a' (0 to 50) and 'b' (10 to 20) overlap in 10 frames" in found[1]
     assert "'a' (0 to 50) and 'c' (40 to 60) overlap in 10 frames" in found[2]
+
+
+def test_points():
+    kick = Segment.at("kick", np.int64(7))
+    assert (kick, kick.is_point) == (Segment("kick", 7, 8), True)
+    assert as_segments([("kick", 7)]) == (kick,)
+    for frame in (-1, 1.5, None):
+        with pytest.raises(DataError, match="segment 'kick'"):
+            Segment.at("kick", frame)
+    inside = as_segments([("a", 0, 50), ("kick", 7), ("kick", 90), ("wave", 90), ("a", 300)])
+    found = segment_problems(inside, 100)
+    assert found == [
+        "segment 'a' starts at frame 300, the recording ends at 100",
+        "points 'kick' and 'wave' are in the same frame 90",
+    ]
 
 
 def test_frames_and_segments_are_the_same_thing():
@@ -86,7 +101,7 @@ def test_segments_come_back_from_npz(tmp_path):
     assert npz.read(tmp_path / "one.npz")[0].segments == first.segments
 
 
-@pytest.mark.parametrize("text", ["[[1, 2]]", "{", '[["a", 3, 1]]', '["abc"]', "3", "[" * 100_000])
+@pytest.mark.parametrize("text", ["[[1]]", "{", '[["a", 3, 1]]', '["abc"]', "3", "[" * 100_000])
 def test_damaged_segments_are_a_format_error(tmp_path, text):
     np.savez(tmp_path / "long.npz", joints=walk(9), segments=text)
     with pytest.raises(FormatError, match="segments must be JSON"):

@@ -169,7 +169,14 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_gives_the_same_segments(tmp_path, name):
     (tmp_path / name).write_text(FORMS[name], encoding="utf-8")
-    assert read_segments(tmp_path / name, fps=30) == {"": (WAVE, CLAP)}
+    found = read_segments(tmp_path / name, fps=30)[""]
+    assert tuple(s for s in found if not s.is_point) == (WAVE, CLAP)
+
+
+def test_tiers_of_points_are_read_as_points(tmp_path):
+    (tmp_path / "long.TextGrid").write_text(TEXTGRID_LONG)
+    (found,) = read_segments(tmp_path / "long.TextGrid", fps=30, tier="points")[""]
+    assert found == Segment.at('a "quoted" 7 mark', 105)
 
 
 def test_elan_tiers(tmp_path):

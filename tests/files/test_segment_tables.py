@@ -104,3 +104,44 @@ def test_times_among_frame_numbers_say_how_to_name_the_columns(tmp_path, header,
         read_segments(tmp_path / "s.csv", fps=30)
     (tmp_path / "s.csv").write_text(f"{first}_s,{last}_s,label\n{word},3,wave\n")
     assert read_segments(tmp_path / "s.csv", fps=30)
+
+
+POINTS = (Segment.at("kick", 30), Segment.at("wave", 75), Segment.at("kick", 120))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "frame,label\n30,kick\n75,wave\n120,kick\n",
+        "label,frame\nkick,30\nwave,75\nkick,120\n",
+        "label,start\nkick,30\nwave,75\nkick,120\n",
+        "label,point\nkick,30\nwave,75\nkick,120\n",
+        "time,label\n1.0,kick\n2.5,wave\n4,kick\n",
+        "time_ms,label\n1000,kick\n2500,wave\n4000,kick\n",
+        "label,start_s\nkick,1\nwave,0:02.5\nkick,4\n",
+        "label,start_s,comment\nkick,1,good\nwave,2.5,\nkick,4,again\n",
+        "label,start,stop\nkick,30,31\nwave,75,76\nkick,120,121\n",
+    ],
+)
+def test_points_in_tables(tmp_path, text):
+    (tmp_path / "s.csv").write_text(text)
+    assert read_segments(tmp_path / "s.csv", fps=30)[""] == POINTS
+    long = SkeletonSequence(walk(150), fps=30, name="long")
+    assert with_segments([long], tmp_path / "s.csv")[0].segments == POINTS
+
+
+def test_times_of_every_frame_are_no_points(tmp_path):
+    rows = "".join(f"{t / 5},{'kick' if 4 <= t < 9 else 'none'}\n" for t in range(20))
+    (tmp_path / "s.csv").write_text(f"time,label\n{rows}")
+    long = SkeletonSequence(walk(20), fps=5, name="long")
+    assert with_segments([long], tmp_path / "s.csv")[0].segments == (Segment("kick", 4, 9),)
+
+
+@pytest.mark.parametrize("word", ["soon", "", "nan"])
+def test_points_that_are_no_times_name_their_line(tmp_path, word):
+    (tmp_path / "s.csv").write_text(f"label,start_s\nkick,1\nwave,{word}\n")
+    with pytest.raises(FormatError, match="line 3: expected seconds, got"):
+        read_segments(tmp_path / "s.csv", fps=30)
+    (tmp_path / "s.csv").write_text("label,start_s\nkick,1\n")
+    with pytest.raises(FormatError, match="the frame rate is needed"):
+        read_segments(tmp_path / "s.csv")

@@ -23,11 +23,11 @@ from kerneton import (
     make_recognizer,
 )
 from kerneton.exceptions import DataError, ParameterError
+from kerneton.machine.sampling import sample_rows
 from kerneton.parallel import memory
 from kerneton.recognize import answers, storage
 from kerneton.recognize import large as fits_of_many
 from kerneton.recognize.encoder import Encoder
-from kerneton.recognize.large import sample_rows
 from kerneton.recognize.training import check_training, learn_on
 
 

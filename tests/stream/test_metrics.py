@@ -79,6 +79,16 @@ def test_action_points_at_ten_frames():
     assert action_point_f1(counts) == pytest.approx(0.25)
 
 
+def test_points_are_matched_by_the_end():
+    truth = [Segment.at("kick", 99), Segment.at("kick", 130), Segment("wave", 0, 40)]
+    found = detections(("kick", 60, 111, 1.0), ("kick", 100, 112, 2.0), ("wave", 0, 19, 1.0))
+    assert match_segments(truth, found) == [None, None, None]  # 11 frames late and more
+    found = detections(("kick", 60, 110, 1.0), ("kick", 100, 110, 2.0), ("wave", 0, 20, 1.0))
+    assert match_segments(truth, found) == [None, 0, 2]
+    assert match_segments(truth, found, tolerance=30) == [1, 0, 2]
+    assert segment_counts([truth], [found], tolerance=30) == Counts(3, 3, 3)
+
+
 def test_frames_by_hand():
     accuracy, macro = frame_scores([[Segment("a", 0, 4)]], [[Segment("a", 2, 6)]], [8])
     assert accuracy == 0.5
@@ -93,7 +103,7 @@ def test_latency_is_measured_from_the_truth():
 
 
 segments = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 50), st.integers(1, 20), st.floats(-5, 5)),
+    st.tuples(st.sampled_from("ab"), st.integers(0, 50), st.integers(2, 20), st.floats(-5, 5)),
     max_size=12,
 )
 

@@ -106,8 +106,17 @@ def test_training_from_cut_recordings_finds_actions_in_long_ones(takes):
             "neither segments nor a label",
         ),
         (
-            lambda t: [t[0].replace(segments=[("wave", 5, 6), ("bow", 9, 10)])],
-            "every segment has one frame",
+            lambda t: [
+                t[0].replace(
+                    segments=[
+                        ("wave", 5, 60),
+                        ("wave", 90, 160),
+                        ("bow", 9000, 9100),
+                        ("bow", 9200, 9300),
+                    ]
+                )
+            ],
+            "every segment of 'bow' lies outside of its recording",
         ),
         (
             lambda t: [t[0].replace(segments=[("background", 5, 50)])],

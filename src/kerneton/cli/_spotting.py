@@ -17,14 +17,14 @@ def fit_spotting(args: argparse.Namespace) -> Output:
     from kerneton.files.summary import summarize
     from kerneton.stream.spotter import spotter_of
 
-    text = args.false_alarms_per_hour
-    rate = None if text is None else alarms_per_hour(text)
+    given = args.false_alarms_per_hour
+    alarms = None if given is None else alarms_per_hour(given)
     model = make_model(args, progress=progress_of(args))
     data = load_data(args)
     summary = summarize(data)
     for warning in summary.warnings:
         warnings.warn(warning, KernetonWarning, stacklevel=1)
-    if rate is not None and all(r.fps is None for r in data):
+    if alarms is not None and all(r.fps is None for r in data):
         raise DataError(
             "--false-alarms-per-hour needs the frame rate, which no recording states: give it with --fps"
         )
@@ -36,7 +36,14 @@ def fit_spotting(args: argparse.Namespace) -> Output:
         )
     with all_cores():
         takes = [r for r in data if r.segments] or data
-        model.fit_spotting(takes, unlabelled=quiet, false_alarms_per_hour=rate)
+        model.fit_spotting(
+            takes,
+            unlabelled=quiet,
+            false_alarms_per_hour=alarms,
+            partial=args.partial,
+            uncertain=args.uncertain,
+            scratch=args.scratch,
+        )
     model.training_ = training_facts(data, args)
     spotter = spotter_of(model)
     figures = spotter.held_out_
@@ -44,10 +51,18 @@ def fit_spotting(args: argparse.Namespace) -> Output:
         f"{str(summary).splitlines()[0]}\nlearnt {', '.join(spotter.classes_)}; on held-out training {held_out(summary)}: precision "
         f"{figures['precision']:.2f}, recall {figures['recall']:.2f}, F1 {figures['f1']:.2f}"
     )
+    if before := spotter.before_points_:
+        rate = spotter.fps_
+        spans = [
+            f"{label} {many(n, 'frame') if rate is None else f'{n / rate:.1f} s'}"
+            for label, n in before.items()
+        ]
+        text += f"\nwindows before the points: {', '.join(spans)}"
     facts = {
         "file": args.output,
         "held_out": figures,
         "labels": list(spotter.classes_),
+        "frames_before_points": spotter.before_points_,
         "data": summary.to_dict(),
     }
     return Output(text, facts, lambda: write_model(model, args, facts))

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> Output:
         stop = recording.n_frames if args.last is None else frame_of(args.last, recording.fps)
         parts = [recording.cut(start, stop)]
     else:
-        parts = [part for recording in recordings for part in recording.cut_segments()]
+        parts = _parts(recordings)
     output = Path(args.output)
     files = (
         in_new_files(output, _places(parts, args.format))
@@ -109,6 +109,21 @@ def run(args: argparse.Namespace) -> Output:
         f"wrote {many(len(parts), 'recording')} to {args.output}",
         {"recordings": rows, "files": [str(f) for f in files]},
     )
+
+
+def _parts(recordings: list[SkeletonSequence]) -> list[SkeletonSequence]:
+    """The segments of all recordings; points have no frames that could be cut."""
+    from kerneton.data.wording import many
+
+    whole = [r.replace(segments=[s for s in r.segments if not s.is_point]) for r in recordings]
+    parts = [part for recording in whole for part in recording.cut_segments()]
+    points = sum(s.is_point for r in recordings for s in r.segments)
+    told = f"{many(points, 'point')} without a start: only segments of several frames can be cut"
+    if not parts and points:
+        raise ParameterError(told)
+    if points:
+        warnings.warn(f"left out: {told}", KernetonWarning, stacklevel=2)
+    return parts
 
 
 def _is_folder_of_recordings(args: argparse.Namespace) -> bool:

@@ -70,7 +70,7 @@ def add_parser(subparsers: Any) -> None:
         "--scratch",
         metavar="FOLDER",
         type=PathTo.FILL,
-        help="folder for the features of more than 3,000 recordings; an interrupted fit resumes from it",
+        help="folder for the features of more than 3,000 recordings, or with --spot for finished steps; an interrupted fit resumes from it",
     )
     group = parser.add_argument_group("long recordings")
     group.add_argument(
@@ -89,6 +89,18 @@ def add_parser(subparsers: Any) -> None:
         type=PathTo.READ,
         help="with --spot: long recordings in which none of the actions happens",
     )
+    group.add_argument(
+        "--partial",
+        action="store_true",
+        help="with --spot: only some of the actions have segments; what happens elsewhere is unknown, not background",
+    )
+    group.add_argument(
+        "--uncertain",
+        metavar="SECONDS",
+        type=float,
+        default=0.0,
+        help="with --spot: how far the starts and ends of segments may be wrong (default: 0)",
+    )
 
 
 def run(args: argparse.Namespace) -> Output:
@@ -99,8 +111,11 @@ def run(args: argparse.Namespace) -> Output:
         from kerneton.cli._spotting import fit_spotting
 
         return fit_spotting(args)
-    if args.false_alarms_per_hour or args.background:
-        raise ParameterError("--false-alarms-per-hour and --background go with --spot")
+    of_spotting = args.false_alarms_per_hour, args.background, args.partial, args.uncertain
+    if any(of_spotting):
+        raise ParameterError(
+            "--false-alarms-per-hour, --background, --partial and --uncertain go with --spot"
+        )
     from kerneton.files.summary import summarize
 
     start = time.perf_counter()

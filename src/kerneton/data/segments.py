@@ -20,9 +20,15 @@ _SHORT = 4  # frames, too few for an action
 class Segment:
     """One action in a recording: frames start, ..., stop - 1, as in a slice.
 
+    A segment of a single frame is a *point*: the frame in which the action is complete, where
+    nobody knows when it began.
+
     >>> wave = Segment("wave", 30, 90)
     >>> wave.n_frames, wave.seconds(fps=30), wave.overlap(Segment("clap", 60, 120))
     (60, (1.0, 3.0), 30)
+    >>> kick = Segment.at("kick", 120)
+    >>> kick.is_point, kick.start, kick.stop
+    (True, 120, 121)
     """
 
     label: str
@@ -41,6 +47,16 @@ class Segment:
         if not 0 <= self.start < self.stop:
             got = f"{self.start} to {self.stop}"
             raise DataError(f"segment {self.label!r}: expected frames 0 <= start < stop, got {got}")
+
+    @classmethod
+    def at(cls, label: str, frame: int) -> Segment:
+        """The point of an action that is complete in this frame.
+
+        >>> Segment.at("kick", 120)
+        Segment(label='kick', start=120, stop=121)
+        """
+        whole = isinstance(frame, Integral) and not isinstance(frame, bool)
+        return cls(label, frame, int(frame) + 1 if whole else frame)
 
     @classmethod
     def from_seconds(cls, label: str, start: float, stop: float, fps: float) -> Segment:
@@ -63,6 +79,11 @@ class Segment:
     def n_frames(self) -> int:
         return self.stop - self.start
 
+    @property
+    def is_point(self) -> bool:
+        """Whether only the frame in which the action is complete is known."""
+        return self.stop - self.start == 1
+
     def seconds(self, fps: float) -> tuple[float, float]:
         """Start and stop in seconds."""
         return self.start / fps, self.stop / fps
@@ -82,10 +103,11 @@ class Segment:
 
 
 def as_segments(values: Iterable[Any]) -> tuple[Segment, ...]:
-    """Segments, or (label, start, stop) triples, as a tuple of segments in order of time.
+    """Segments, (label, start, stop) triples or (label, frame) points, as a tuple in order of time.
 
-    >>> as_segments([("clap", 5, 9), ("wave", 0, 4)])
-    (Segment(label='wave', start=0, stop=4), Segment(label='clap', start=5, stop=9))
+    >>> as_segments([("clap", 5, 9), ("wave", 0, 4), ("kick", 7)])
+    (Segment(label='wave', start=0, stop=4), Segment(label='clap', start=5, stop=9),
+     Segment(label='kick', start=7, stop=8))
     """
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise DataError(
@@ -95,15 +117,22 @@ def as_segments(values: Iterable[Any]) -> tuple[Segment, ...]:
     for value in values:
         ready = hasattr(value, "label")
         if not ready and (
-            isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) != 3
+            isinstance(value, (str, bytes))
+            or not isinstance(value, Sequence)
+            or len(value) not in (2, 3)
         ):
-            raise DataError(f"expected a segment or (label, start, stop), got {value!r}")
-        segments.append(value if ready else Segment(*value))
+            raise DataError(
+                f"expected a segment, (label, start, stop) or (label, frame), got {value!r}"
+            )
+        if not ready:
+            value = Segment.at(*value) if len(value) == 2 else Segment(*value)
+        segments.append(value)
     return tuple(sorted(segments, key=lambda s: (s.start, s.stop, s.label)))
 
 
 def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
-    """What is wrong with the segments of one recording: those outside it, and those that overlap.
+    """What is wrong with the segments of one recording: those outside it, those that overlap, and
+    points of two actions in one frame.
 
     >>> segment_problems(as_segments([("wave", 0, 40), ("clap", 30, 120)]), n_frames=100)
     ["segment 'clap' ends at frame 120, the recording at 100",
@@ -123,7 +152,12 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
     latest = ordered[0] if ordered else None
     for s in ordered[1:]:
         assert latest is not None
-        if shared := latest.overlap(s):
+        if latest.is_point or s.is_point:  # a point inside a segment is no mistake
+            if (latest.start, latest.stop) == (s.start, s.stop):
+                problems.append(
+                    f"points {latest.label!r} and {s.label!r} are in the same frame {s.start}"
+                )
+        elif shared := latest.overlap(s):
             problems.append(
                 f"segments {latest.label!r} ({latest.start} to {latest.stop}) and "
                 f"{s.label!r} ({s.start} to {s.stop}) overlap in {shared} frames"
@@ -135,12 +169,12 @@ def segment_problems(segments: Sequence[Segment], n_frames: int) -> list[str]:
 
 def short_segments(segments: Iterable[Segment]) -> list[str]:
     """A warning where nine of ten segments are too short for actions: seconds that were read as
-    frames.
+    frames. Points are not counted.
 
     >>> short_segments([Segment("wave", 1, 3), Segment("bow", 4, 6)])
     ['2 of 2 segments have at most 4 frames: are these seconds? Name the columns start_s and end_s']
     """
-    lengths = [s.n_frames for s in segments]
+    lengths = [s.n_frames for s in segments if not s.is_point]
     short = sum(n <= _SHORT for n in lengths)
     if not short or 10 * short < 9 * len(lengths):
         return []

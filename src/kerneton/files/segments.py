@@ -1,8 +1,9 @@
 """Segments of long recordings, from the files that annotation tools write.
 
 Tables: ``label,start,stop`` (frames as in a slice), ``label,first,last`` (both counted in),
-``label,start_s,stop_s`` (seconds) and the like, each with an optional column ``file``; or a label
-per frame. ELAN (``.eaf``), Praat (``.TextGrid``), Label Studio (JSON) and CVAT (XML). Nothing in
+``label,start_s,stop_s`` (seconds) and the like, each with an optional column ``file``; points, at
+which an action is complete (``label,start_s``, ``time,label``, ``frame,label``); or a label per
+frame. ELAN (``.eaf``), Praat (``.TextGrid``), Label Studio (JSON) and CVAT (XML). Nothing in
 such a file is ever executed, fetched or expanded.
 """
 
@@ -36,7 +37,7 @@ _BACKGROUND = {"", "-", "none", "null", "nan", "background", "no action", "unlab
 
 @dataclass(frozen=True)
 class Interval:
-    """A label from start to stop, in frames as in a slice, or in seconds."""
+    """A label from start to stop, in frames as in a slice, or in seconds; equal for a point."""
 
     label: str
     start: float
@@ -44,9 +45,9 @@ class Interval:
     seconds: bool = False
     recording: str = ""
     where: str = ""  # for errors: "line 3"
-    rows: int = field(
-        default=0, repr=False
-    )  # of a table with a row per frame that does not number them
+    # of a table with a row per frame that does not number them
+    rows: int = field(default=0, repr=False)
+    point: bool = field(default=False, repr=False)
 
 
 def tagged_frames(frames: Mapping[tuple[str, str], Iterable[int]]) -> Iterator[Interval]:
@@ -105,7 +106,7 @@ def read_segments(
         raise FormatError(
             f"{path}: larger than {MAX_BYTES >> 20} MiB, too large for a file of segments"
         )
-    intervals = list(itertools.islice(_intervals(data, path, tier), MAX_INTERVALS + 1))
+    intervals = list(itertools.islice(_intervals(data, path, tier, lengths), MAX_INTERVALS + 1))
     if len(intervals) > MAX_INTERVALS:
         raise FormatError(f"{path}: more than {MAX_INTERVALS} segments")
     wanted = [
@@ -116,7 +117,9 @@ def read_segments(
     return _to_frames(wanted, path, fps)
 
 
-def _intervals(data: bytes, path: Path, tier: str | None) -> Iterable[Interval]:
+def _intervals(
+    data: bytes, path: Path, tier: str | None, lengths: Mapping[str, int] | None = None
+) -> Iterable[Interval]:
     text = decode(data)
     head = text.lstrip()[:256]
     if head.startswith("<"):
@@ -131,7 +134,7 @@ def _intervals(data: bytes, path: Path, tier: str | None) -> Iterable[Interval]:
     if head.startswith(("[", "{")):
         return label_studio_intervals(text, path)
 
-    return table_intervals(text, path)
+    return table_intervals(text, path, lengths)
 
 
 def _check_rows(intervals: Iterable[Interval], path: Path, lengths: Mapping[str, int]) -> None:
@@ -157,7 +160,10 @@ def _to_frames(
             problems.append("its times are seconds: the frame rate is needed (fps=)")
             continue
         try:
-            if item.seconds and fps is not None:
+            if item.point:
+                rate = fps if item.seconds and fps is not None else 1.0
+                segment = Segment.at(item.label, round(item.start * rate))
+            elif item.seconds and fps is not None:
                 segment = Segment.from_seconds(item.label, item.start, item.stop, fps)
             else:
                 segment = Segment(item.label, int(item.start), int(item.stop))
@@ -290,6 +296,7 @@ _FRAME = ("frame", "frame_number", "index")
 _TIME = ("time", "time_s", "time_sec", "time_seconds", "time_ms", "timestamp", "seconds")
 _STARTS = ("start", "begin", "onset", "from", "first")
 _STOPS = ("stop", "end", "offset", "to", "last", "duration")
+_SPARSE = 0.15  # seconds between rows from which they are points, not frames
 # Units next to such a word in the name of a column: seconds per count, 0 for frames.
 _UNITS = {
     **dict.fromkeys(("frame", "frames", "frame_number"), 0.0),
@@ -300,8 +307,8 @@ _UNITS = {
     **dict.fromkeys(("ms", "msec", "millis", "milliseconds", "time_ms", "time_msec"), 1e-3),
 }
 _ACCEPTED = (
-    "expected a header such as label,start,stop (frames), label,start_s,stop_s (seconds) or, "
-    "for a label per frame, frame,label; "
+    "expected a header such as label,start,stop (frames), label,start_s,stop_s (seconds), "
+    "label,start_s (points) or, for a label per frame, frame,label; "
     f"also read: {', '.join(_LABEL[1:])}; {', '.join(_STARTS[1:])}; {', '.join(_STOPS[1:])}; "
     "endings _s, _sec, _ms, _frame"
 )
@@ -317,11 +324,15 @@ class _Bound(NamedTuple):
     unit: float | None
 
 
-def table_intervals(text: str, path: Path) -> Iterator[Interval]:
+def table_intervals(
+    text: str, path: Path, lengths: Mapping[str, int] | None = None
+) -> Iterator[Interval]:
     """Intervals of a table with a header.
 
     >>> next(table_intervals("label;first;last\\nwave;10;39\\n", Path("long.csv"))).stop
     40.0
+    >>> next(table_intervals("time,label\\n1.5,kick\\n", Path("long.csv"))).point
+    True
     """
     first_line = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(",;\t", key=first_line.count)
@@ -340,6 +351,19 @@ def table_intervals(text: str, path: Path) -> Iterator[Interval]:
     bounds = [bound for i, name in enumerate(header) if (bound := _bound(i, name)) is not None]
     if label is not None and (pair := _start_and_stop(bounds)) is not None:
         return _segment_rows(numbered[1:], label, file, pair, path)
+    starts = [bound for bound in bounds if bound.word in _STARTS + ("point",)]
+    unknown = {i for i, name in enumerate(header) if name} - {label, file, *(b[0] for b in bounds)}
+    if (
+        label is not None
+        and len(starts) == len(bounds) == 1
+        and (starts[0].unit is not None or starts[0].word == "point" or not unknown)
+    ):
+        return _point_rows(numbered[1:], label, file, starts[0], path)
+    time = _column(header, _TIME)
+    if label is not None and not bounds and frame is None and time is not None:
+        bound = _Bound(time, "time", 1e-3 if header[time] == "time_ms" else 1.0)
+        if _few_times(numbered[1:], bound, file, lengths or {}):
+            return _point_rows(numbered[1:], label, file, bound, path)
     others = {i for i, name in enumerate(header) if name and name not in _TIME} - {label, file}
     if label is None or bounds or (others and frame is None):
         got = ", ".join(titles[:12]) + ", ..." * (len(titles) > 12)
@@ -367,7 +391,7 @@ def _bound(column: int, name: str) -> _Bound | None:
     """
     words = name.split("_")
     for at in (0, -1):
-        if (word := words[at]) in _STARTS + _STOPS:
+        if (word := words[at]) in (*_STARTS, *_STOPS, "point"):
             unit = "_".join(words[1:] if at == 0 else words[:-1])
             if not unit or unit in _UNITS:
                 return _Bound(column, word, _UNITS.get(unit))
@@ -431,6 +455,41 @@ def _segment_rows(
         elif last.word == "last" and not seconds:
             stop += 1
         yield Interval(_cell(row, label), start, stop, seconds, _cell(row, file), where)
+
+
+def _point_rows(
+    rows: list[tuple[int, list[str]]], label: int, file: int | None, bound: _Bound, path: Path
+) -> Iterator[Interval]:
+    """A point per row; onsets are seconds, other bare names frames."""
+    unit = bound.unit if bound.unit is not None else float(bound.word == "onset")
+    for line, row in rows:
+        value = _number_or_clock(word := _cell(row, bound.column))
+        if not math.isfinite(value) or (not unit and value != int(value)):
+            expected = "seconds" if unit else "a whole frame number"
+            raise FormatError(f"{path}, line {line}: expected {expected}, got {word[:40]!r}")
+        value *= unit or 1.0
+        where = f"line {line}"
+        yield Interval(
+            _cell(row, label), value, value, bool(unit), _cell(row, file), where, point=True
+        )
+
+
+def _few_times(
+    rows: list[tuple[int, list[str]]], bound: _Bound, file: int | None, lengths: Mapping[str, int]
+) -> bool:
+    """Whether rows with a time are points: not one per frame of their recording and, where its
+    length is unknown, further apart than frames are.
+    """
+    times: dict[str, list[float]] = {}
+    for _, row in rows:
+        times.setdefault(_cell(row, file), []).append(_number_or_clock(_cell(row, bound.column)))
+    steps = []
+    for name, own in times.items():
+        frames = lengths.get(_stem(name), lengths.get("", 0))
+        if frames and len(own) > frames // 3:
+            return False
+        steps += [(b - a) * (bound.unit or 1.0) for a, b in itertools.pairwise(sorted(own))]
+    return not steps or sorted(steps)[len(steps) // 2] > _SPARSE
 
 
 def _number_or_clock(word: str) -> float:
@@ -587,7 +646,7 @@ _TOKEN = re.compile(
 
 
 def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval]:
-    """Intervals of the interval tiers; tiers of points have no length and are left out.
+    """Intervals of the interval tiers, and the points of the others.
 
     >>> text = '''File type = "ooTextFile"
     ... Object class = "TextGrid"
@@ -620,9 +679,11 @@ def textgrid_intervals(text: str, path: Path, tier: str | None) -> list[Interval
                 start = _grid_number(next(values))
                 stop = _grid_number(next(values)) if kind == "IntervalTier" else start
                 label = str(next(values)).strip()
-                if kind == "IntervalTier" and tier in (None, name):
-                    where = f"tier {str(name)[:40]!r}, interval {i + 1}"
-                    intervals.append(Interval(label, start, stop, seconds=True, where=where))
+                if tier in (None, name):
+                    point = kind != "IntervalTier"
+                    what = "point" if point else "interval"
+                    where = f"tier {str(name)[:40]!r}, {what} {i + 1}"
+                    intervals.append(Interval(label, start, stop, True, where=where, point=point))
     except FormatError:
         raise
     except (StopIteration, ValueError):

@@ -335,14 +335,23 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         *,
         unlabelled: Iterable[SkeletonSequence] = (),
         false_alarms_per_hour: float | None = None,
+        partial: bool = False,
+        uncertain: float = 0.0,
+        scratch: str | os.PathLike[str] | None = None,
     ) -> Recognizer:
-        """Learn to find actions in long recordings with segments; see
-        `kerneton.stream.training.fit_spotting`.
+        """Learn to find actions in long recordings with segments or points; see
+        `kerneton.recognize.spotting.fit_spotting`.
         """
-        from kerneton.stream.training import fit_spotting
+        from kerneton.recognize.spotting import fit_spotting
 
         fitted, spotter = fit_spotting(
-            self, takes, unlabelled=unlabelled, false_alarms_per_hour=false_alarms_per_hour
+            self,
+            takes,
+            unlabelled=unlabelled,
+            false_alarms_per_hour=false_alarms_per_hour,
+            partial=partial,
+            uncertain=uncertain,
+            scratch=scratch,
         )
         self._learned = replace(fitted.learned_, spotter=spotter)
         return self

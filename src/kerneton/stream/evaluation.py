@@ -22,7 +22,9 @@ from kerneton.stream.detection import Detection
 from kerneton.stream.engine import Engine, frames_of_delay
 from kerneton.stream.frames import raw_joints
 from kerneton.stream.metrics import (
+    ACTION_POINT_SECONDS,
     THRESHOLDS,
+    TOLERANCE,
     action_point_f1,
     action_points,
     frame_scores,
@@ -32,6 +34,8 @@ from kerneton.stream.metrics import (
 )
 from kerneton.stream.shrec import shrec_scores
 from kerneton.stream.spotter import adapted, order_of, spotter_of
+
+_BY_OVERLAP = ("f1", "precision", "recall", "map")
 
 
 @dataclass
@@ -59,23 +63,29 @@ class SpottingReport:
         """Segments, points, frames, false alarms and latency; None if the frame rate is needed and
         unknown.
         """
+        whole, found = self._with_extent()
         out: dict[str, float | None] = {}
-        for t in THRESHOLDS:
-            counts = segment_counts(self.truth, self.found, t)
-            name = f"{round(100 * t):d}"
+        names = [
+            *(f"{kind}_{round(100 * t):d}" for t in THRESHOLDS for kind in _BY_OVERLAP),
+            *("frame_accuracy", "frame_f1", "detection_rate", "false_positives", "jaccard"),
+        ]
+        if not any(whole):  # points alone
+            out |= dict.fromkeys(names)
+        else:
+            for t in THRESHOLDS:
+                counts = segment_counts(whole, found, t)
+                best = mean_average_precision(whole, found, t)
+                values = counts.f1, counts.precision, counts.recall, best
+                out |= {
+                    f"{k}_{round(100 * t):d}": v for k, v in zip(_BY_OVERLAP, values, strict=True)
+                }
+            out["frame_accuracy"], out["frame_f1"] = frame_scores(whole, found, self.n_frames)
+            shrec = shrec_scores(whole, found)
             out |= {
-                f"f1_{name}": counts.f1,
-                f"precision_{name}": counts.precision,
-                f"recall_{name}": counts.recall,
+                "detection_rate": shrec.detection_rate,
+                "false_positives": shrec.false_positives,
+                "jaccard": shrec.jaccard,
             }
-            out[f"map_{name}"] = mean_average_precision(self.truth, self.found, t)
-        out["frame_accuracy"], out["frame_f1"] = frame_scores(self.truth, self.found, self.n_frames)
-        shrec = shrec_scores(self.truth, self.found)
-        out |= {
-            "detection_rate": shrec.detection_rate,
-            "false_positives": shrec.false_positives,
-            "jaccard": shrec.jaccard,
-        }
         if self.fps is None:
             return out | dict.fromkeys(
                 ("action_point_f1", "false_alarms_per_hour", "delay_ms", "delay_from_start_ms")
@@ -83,21 +93,32 @@ class SpottingReport:
         points = [[(s.label, s.stop / self.fps) for s in true] for true in self.truth]
         fired = [[(d.label, d.stop / self.fps) for d in found] for found in self.found]
         out["action_point_f1"] = action_point_f1(action_points(points, fired))
-        counts = segment_counts(self.truth, self.found)
+        counts = segment_counts(self.truth, self.found, tolerance=self._tolerance)
         out["false_alarms_per_hour"] = (counts.found - counts.right) / (
             sum(self.n_frames) / self.fps / 3600
         )
-        from_start, from_stop = latencies(self.truth, self.found)
-        for name, values in (("delay_ms", from_stop), ("delay_from_start_ms", from_start)):
-            out[name] = 1000 * float(np.mean(values)) / self.fps if len(values) else None
+        from_start, from_stop = latencies(self.truth, self.found, tolerance=self._tolerance)
+        for name, delays in (("delay_ms", from_stop), ("delay_from_start_ms", from_start)):
+            out[name] = 1000 * float(np.mean(delays)) / self.fps if len(delays) else None
         return out
 
+    @property
+    def _tolerance(self) -> float:
+        """Frames around a point."""
+        return TOLERANCE if self.fps is None else ACTION_POINT_SECONDS * self.fps
+
+    def _with_extent(self) -> tuple[list[list[Segment]], list[list[Detection]]]:
+        """Truth and detections without the labels whose truth are points."""
+        points = {s.label for true in self.truth for s in true if s.is_point}
+        truth = [[s for s in true if s.label not in points] for true in self.truth]
+        return truth, [[d for d in found if d.label not in points] for found in self.found]
+
     def per_class(self) -> list[dict[str, Any]]:
-        """Counts and F1 at an overlap of one half, per label."""
+        """Counts and F1 at an overlap of one half, or at points, per label."""
         labels = sorted({s.label for true in self.truth for s in true})
         rows = []
         for label in labels:
-            c = segment_counts(self.truth, self.found, 0.5, label)
+            c = segment_counts(self.truth, self.found, 0.5, label, self._tolerance)
             rows.append(
                 {"label": label, "true": c.true, "found": c.found, "right": c.right, "f1": c.f1}
             )

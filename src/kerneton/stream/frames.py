@@ -16,6 +16,7 @@ from kerneton.exceptions import DataError, ModelFileError
 AHEAD = 3  # frames after a frame that its features use
 _SPAN = 2  # half of the frames over which velocity is taken
 _SIZE_FRAMES = 150  # over which a body's size is averaged
+_BLOCK = 2048  # frames whose signals are summed together
 _MOST_PAIRED = 12  # joints whose pairs are used if a layout has no joint sets
 _PIVOTS = {"position": 5, "velocity": 5, "root": 5, "pairs": 3}  # of each signal's coordinates
 
@@ -114,35 +115,42 @@ class FrameFeatures:
         """Learn the mean pose, and centre and spread of every signal, from recordings, without
         using labels.
         """
-        poses = [raw_joints(take) for take in takes]
-        centred = np.concatenate([p - p[:, [self.root]] for p in poses])
-        seen = np.isfinite(centred).any(axis=0)
+        total = np.zeros((self.n_joints, 3))
+        seen = np.zeros((self.n_joints, 3))
+        for take in takes:  # one at a time, so that memory does not grow with them
+            pose = raw_joints(take)
+            centred = pose - pose[:, [self.root]]
+            total += np.nansum(centred, axis=0)
+            seen += np.isfinite(centred).sum(axis=0)
         if not seen.all():
             raise DataError(
                 f"joint {int(np.argmin(seen.all(axis=1)))} is never seen in the training recordings"
             )
-        self.mean_pose = np.nanmean(centred, axis=0)
-        found: dict[str, list[np.ndarray]] = {name: [] for name in _PIVOTS}
-        for pose in poses:
-            joints, sizes = self.cleaner().clean(pose)
-            for name, values in self._signals(joints, sizes, 0, len(joints)).items():
-                found[name].append(values)
-        for name, parts in found.items():
-            values = np.concatenate(parts)
-            middle = (
-                values.mean(axis=0) if name in ("position", "pairs") else np.zeros(values.shape[1])
-            )
+        self.mean_pose = total / seen
+        sums: dict[str, np.ndarray] = {}
+        n_frames = sum(take.n_frames for take in takes)
+        for take in takes:
+            joints, sizes = self.cleaner().clean(raw_joints(take))
+            for start in range(0, len(joints), _BLOCK):
+                stop = min(start + _BLOCK, len(joints))
+                for name, values in self._signals(joints, sizes, start, stop).items():
+                    both = np.stack([values.sum(axis=0), np.square(values).sum(axis=0)])
+                    sums[name] = sums.get(name, 0.0) + both
+        for name, (first, second) in sums.items():
+            mean = first / n_frames
+            deviation = np.sqrt(np.maximum(second / n_frames - mean**2, 0.0))
+            middle = mean if name in ("position", "pairs") else np.zeros(len(mean))
             spread = (
-                values.std(axis=0)
+                deviation
                 if name == "root"
-                else np.full(values.shape[1], values.std(axis=0).mean())
+                else np.full(len(mean), deviation.mean() if len(mean) else 0.0)
             )
             self.stats[name] = (middle, np.maximum(spread, 1e-9))
         return self
 
     def encode(self, joints: np.ndarray, sizes: np.ndarray, start: int, stop: int) -> np.ndarray:
-        """(stop - start, D) features of these frames of an array; frames beyond its ends repeat the
-        end.
+        """(stop - start, D) features of these frames of an array, in single precision; frames
+        beyond its ends repeat the end.
         """
         parts = []
         for name, values in self._signals(joints, sizes, start, stop).items():
@@ -150,9 +158,12 @@ class FrameFeatures:
             n = _PIVOTS[name]
             pivots = np.linspace(-2, 2, n)
             width = 0.9 * 4 / (n - 1)
-            z = (values - middle) / spread
-            phi = np.exp(-((z[:, :, None] - pivots) ** 2) / (2 * width**2)).reshape(len(z), -1)
-            parts.append(phi / np.sqrt(max(z.shape[1], 1) * len(_PIVOTS)))
+            # single precision is exact enough for histograms
+            z = ((values - middle) / (spread * np.sqrt(2) * width)).astype(np.float32)
+            at = (pivots / (np.sqrt(2) * width)).astype(np.float32)
+            phi = np.exp(-((z[:, :, None] - at) ** 2)).reshape(len(z), -1)
+            phi *= np.float32(1 / np.sqrt(max(z.shape[1], 1) * len(_PIVOTS)))
+            parts.append(phi)
         return np.concatenate(parts, axis=1)
 
     def _signals(

@@ -51,36 +51,55 @@ class Counts:
         return Counts(self.right + other.right, self.found + other.found, self.true + other.true)
 
 
+TOLERANCE = 10.0  # frames around a point, where no frame rate is given: 1/3 s at 30 Hz
+
+
 def match_segments(
-    truth: Sequence[Segment], found: Sequence[Detection], iou: float = 0.5
+    truth: Sequence[Segment],
+    found: Sequence[Detection],
+    iou: float = 0.5,
+    tolerance: float = TOLERANCE,
 ) -> list[int | None]:
     """For each detection the true segment that it finds, or None.
 
     Detections are matched in the order of falling score, each with the unmatched true segment of
-    its label that has the largest intersection over union, if this is at least ``iou``.
+    its label that has the largest intersection over union, if this is at least ``iou``; or with the
+    nearest point, if this is within ``tolerance`` frames of the end of the detection.
 
     >>> match_segments(
     ...     [Segment("wave", 0, 10)], [Detection("wave", 1, 10), Detection("clap", 0, 10)]
     ... )
     [0, None]
+    >>> match_segments([Segment.at("kick", 90)], [Detection("kick", 60, 95)])
+    [0]
     """
     matches: list[int | None] = [None] * len(found)
     free = set(range(len(truth)))
     for i in sorted(
         range(len(found)), key=lambda i: (-found[i].score, found[i].start, found[i].stop)
     ):
-        values = {
-            k: found[i].iou(truth[k]) for k in sorted(free) if truth[k].label == found[i].label
-        }
+        same = [k for k in sorted(free) if truth[k].label == found[i].label]
+        values = {k: _agreement(found[i], truth[k], iou, tolerance) for k in same}
         best = max(values, key=values.__getitem__, default=None)
-        if best is not None and values[best] >= iou:
+        if best is not None and values[best] >= 0:
             matches[i] = best
             free.remove(best)
     return matches
 
 
+def _agreement(found: Segment, true: Segment, iou: float, tolerance: float) -> float:
+    """How well a detection agrees with a true segment; below zero if it does not find it."""
+    if true.is_point:
+        return 1 - abs(found.stop - true.stop) / max(tolerance, 1e-9)
+    return found.iou(true) - iou
+
+
 def segment_counts(
-    truth: Truth, found: Found, iou: float = 0.5, label: str | None = None
+    truth: Truth,
+    found: Found,
+    iou: float = 0.5,
+    label: str | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Counts:
     """Counts over all recordings, of one label or of all.
 
@@ -95,7 +114,7 @@ def segment_counts(
         if label is not None:
             true = [s for s in true if s.label == label]
             detected = [d for d in detected if d.label == label]
-        right = sum(m is not None for m in match_segments(true, detected, iou))
+        right = sum(m is not None for m in match_segments(true, detected, iou, tolerance))
         total += Counts(right, len(detected), len(true))
     return total
 
@@ -204,8 +223,11 @@ def frame_scores(
     return float(np.mean(true == guess)), float(np.mean(scores))
 
 
-def latencies(truth: Truth, found: Found, iou: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Frames from the true start, and from the true end, to the report of each right detection.
+def latencies(
+    truth: Truth, found: Found, iou: float = 0.5, tolerance: float = TOLERANCE
+) -> tuple[np.ndarray, np.ndarray]:
+    """Frames from the true start, and from the true end, to the report of each right detection;
+    points have no start.
 
     >>> latencies([[Segment("wave", 10, 40)]], [[Detection("wave", 12, 40, decided=47)]])
     (array([37.]), array([7.]))
@@ -213,9 +235,10 @@ def latencies(truth: Truth, found: Found, iou: float = 0.5) -> tuple[np.ndarray,
     _check(truth, found)
     starts, stops = [], []
     for true, detected in zip(truth, found, strict=True):
-        for d, match in zip(detected, match_segments(true, detected, iou), strict=True):
+        for d, match in zip(detected, match_segments(true, detected, iou, tolerance), strict=True):
             if match is not None and d.decided is not None:
-                starts.append(d.decided - true[match].start)
+                if not true[match].is_point:
+                    starts.append(d.decided - true[match].start)
                 stops.append(d.decided - true[match].stop)
     return np.asarray(starts, dtype=float), np.asarray(stops, dtype=float)
 

@@ -1,4 +1,5 @@
-"""A fast linear model that scores every window of a recording, to propose candidates.
+"""A fast linear model that scores every window of a recording, to propose candidates; how it is
+learnt is in `kerneton.stream.mining`.
 
 A window has four cells of equal length, and one cell before and one after it. Its features are the
 mean frame features in each cell. The score is linear, so frames are projected first, and a window
@@ -16,9 +17,6 @@ import numpy as np
 CELLS = 4
 CONTEXT = 8  # frames before and after a window, at most; a third of its length if that is less
 _RATIO = 1.13  # between neighbouring lengths
-_LAMBDA = 3e-3
-_NEAR, _FAR = 0.75, 0.4  # overlap of examples of an action (at least) and of background (at most)
-_ACTION_WEIGHT = 3.0
 
 
 @dataclass
@@ -62,6 +60,43 @@ class WindowScorer:
             out += (b - a) * share[:, cell, None]
         return out
 
+    def grid(self, sums: np.ndarray, first: int, last: int) -> np.ndarray:
+        """(last - first, n_lengths, n_classes + 1) scores of the windows of all lengths that start
+        in [first, last); those that end after the sums are -inf.
+
+        Bounds of cells move with the start, so that a length needs differences of slices only.
+        """
+        k, c, _ = self.coef.shape
+        table = sums.reshape(len(sums), k, c)
+        n_frames = len(sums) - 1
+        out = np.full((last - first, len(self.lengths), k), -np.inf)
+        for j, n in enumerate(self.lengths):
+            (edges,) = cell_edges(np.array([[0, n]]))
+            ends = min(last, n_frames - n + 1)
+            # where no bound has to be clipped to the recording
+            low = max(first, int(np.ceil(-edges[0])))
+            high = min(ends, n_frames - int(np.ceil(edges[-1])))
+            if high > low:
+                found = np.tile(self.intercept, (high - low, 1))
+                whole = np.floor(edges).astype(int)
+                for cell in range(c):
+                    column, share = table[:, :, cell], 1 / (edges[cell + 1] - edges[cell])
+                    for sign, i in ((-share, cell), (share, cell + 1)):
+                        at, part = low + whole[i], edges[i] - whole[i]
+                        found += sign * (1 - part) * column[at : at + high - low]
+                        if part > 0:
+                            found += sign * part * column[at + 1 : at + 1 + high - low]
+                out[low - first : high - first, j] = found
+            others = np.r_[first : min(low, ends), max(low, high) : max(low, high, ends)]
+            if len(others):
+                windows = np.stack([others, others + n], axis=1)
+                out[others - first, j] = self.score(sums, windows)
+        return out
+
+    def seen_through(self, basis: np.ndarray) -> WindowScorer:
+        """The same scores from features (n, D) that this scorer gives for ``features @ basis``."""
+        return WindowScorer(self.coef @ basis.T.astype(float), self.intercept, self.lengths)
+
     def get_state(self) -> dict[str, Any]:
         """The learned arrays, for a file."""
         return {"coef": self.coef, "intercept": self.intercept, "lengths": self.lengths.tolist()}
@@ -98,93 +133,26 @@ def window_lengths(durations: Sequence[int]) -> np.ndarray:
     return np.unique(np.round(low * _RATIO ** np.arange(n + 1)).astype(int))
 
 
-def all_windows(n_frames: int, lengths: np.ndarray) -> np.ndarray:
-    """(n, 2) every (start, stop) of these lengths."""
-    parts = [
-        np.stack([np.arange(n_frames - n + 1), np.arange(n, n_frames + 1)], axis=1)
-        for n in lengths
-        if n <= n_frames
-    ]
-    return np.concatenate(parts) if parts else np.zeros((0, 2), dtype=int)
-
-
-def overlaps(windows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """(n, m) intersection over union.
+def overlaps(windows: np.ndarray, others: np.ndarray, edge: float = 0.0) -> np.ndarray:
+    """(n, m) intersection over union; bounds of the others may move by ``edge`` towards a window's.
 
     >>> overlaps(np.array([[0, 10]]), np.array([[5, 15], [20, 30]])).round(2).tolist()
     [[0.33, 0.0]]
+    >>> overlaps(np.array([[0, 10]]), np.array([[5, 15]]), edge=5).round(2).tolist()
+    [[1.0]]
     """
-    shared = np.minimum(windows[:, 1:], others[None, :, 1]) - np.maximum(
-        windows[:, :1], others[None, :, 0]
-    )
-    shared = np.maximum(shared, 0)
-    lengths = (windows[:, 1] - windows[:, 0])[:, None] + (others[:, 1] - others[:, 0])[None]
-    return shared / (lengths - shared)
+    a, b = windows[:, :1], windows[:, 1:]
+    start, stop = others[None, :, 0], others[None, :, 1]
+    if edge:
+        middle = (start + stop) / 2
+        start = np.minimum(np.clip(a, start - edge, start + edge), middle)
+        stop = np.maximum(np.clip(b, stop - edge, stop + edge), middle)
+    shared = np.maximum(np.minimum(b, stop) - np.maximum(a, start), 0)
+    return shared / np.maximum((b - a) + (stop - start) - shared, 1e-9)
 
 
-def fit_scorer(
-    features: Sequence[np.ndarray],
-    segments: Sequence[np.ndarray],
-    codes: Sequence[np.ndarray],
-    n_classes: int,
-    lengths: np.ndarray,
-    *,
-    rounds: int = 3,
-    seed: int = 0,
-) -> WindowScorer:
-    """Learn from recordings: features (T, D), true windows (n, 2) and their classes; near misses
-    are added in each round.
-
-    Regression of ±1 per class on the windows' features, with three times the weight for actions.
-    After each round, the background windows that are most like an action are added as examples.
-    """
-    chance = np.random.default_rng(seed)
-    sums = [running_sums(f) for f in features]
-    windows = [all_windows(len(f), lengths) for f in features]
-    near = [
-        overlaps(w, s) if len(s) else np.zeros((len(w), 1))
-        for w, s in zip(windows, segments, strict=True)
-    ]
-    X: list[np.ndarray] = []
-    y: list[np.ndarray] = []
-
-    def add(i: int, chosen: np.ndarray, labels: Any) -> None:
-        if len(chosen):
-            X.append(_cell_means(sums[i], chosen))
-            y.append(np.broadcast_to(labels, len(chosen)))
-
-    for i, (w, s) in enumerate(zip(windows, segments, strict=True)):
-        add(i, s, codes[i])
-        for k in range(len(s)):
-            add(i, w[chance.permutation(np.flatnonzero(near[i][:, k] > _NEAR))[:3]], codes[i][k])
-        add(i, w[chance.permutation(np.flatnonzero(near[i].max(axis=1) < _FAR))[:80]], n_classes)
-    for turn in range(rounds):
-        scorer = _ridge(np.concatenate(X), np.concatenate(y), n_classes, lengths)
-        if turn == rounds - 1:
-            break
-        for i, w in enumerate(windows):
-            add(i, _near_misses(scorer, sums[i], w, near[i].max(axis=1)), n_classes)
-    return scorer
-
-
-def _near_misses(
-    scorer: WindowScorer, sums: np.ndarray, windows: np.ndarray, near: np.ndarray
-) -> np.ndarray:
-    """Background windows that are most like actions, at most one per 4 frames and three lengths."""
-    far = np.flatnonzero(near < _FAR)
-    if not len(far):
-        return windows[:0]
-    scores = scorer.score(running_sums(scorer.project(np.diff(sums, axis=0))), windows[far])
-    margin = scores[:, :-1].max(axis=1) - scores[:, -1]
-    size = np.searchsorted(scorer.lengths, windows[far, 1] - windows[far, 0]) // 3
-    cell = windows[far, 0] // 4 * 1000 + size
-    order = np.lexsort((-margin, cell))
-    best = order[np.concatenate([[True], np.diff(cell[order]) != 0])]
-    best = best[np.argsort(-margin[best], kind="stable")][: max(20, len(sums) // 12)]
-    return windows[far[best[margin[best] > -1]]]
-
-
-def _cell_means(sums: np.ndarray, windows: np.ndarray) -> np.ndarray:
+def cell_means(sums: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """(n, (CELLS + 2) D) means of the features in each cell of windows, from running sums."""
     edges = np.clip(cell_edges(windows), 0, len(sums) - 1)
     low = np.minimum(edges.astype(int), len(sums) - 2)
     part = (edges - low)[..., None]
@@ -192,24 +160,3 @@ def _cell_means(sums: np.ndarray, windows: np.ndarray) -> np.ndarray:
     widths = np.diff(edges, axis=1)[..., None]
     means = np.where(widths > 0.25, values / np.maximum(widths, 0.25), 0.0)
     return means.reshape(len(windows), -1)
-
-
-def _ridge(X: np.ndarray, y: np.ndarray, n_classes: int, lengths: np.ndarray) -> WindowScorer:
-    weights = np.where(y < n_classes, _ACTION_WEIGHT, 1.0)
-    targets = np.where(y[:, None] == np.arange(n_classes + 1), 1.0, -1.0)
-    mean, level = (
-        np.average(X, axis=0, weights=weights),
-        np.average(targets, axis=0, weights=weights),
-    )
-    root = np.sqrt(weights)[:, None]
-    A, T = (X - mean) * root, (targets - level) * root
-    if len(A) < A.shape[1]:
-        G = A @ A.T
-        G[np.diag_indices(len(G))] += _LAMBDA * len(A)
-        coef = A.T @ np.linalg.solve(G, T)
-    else:
-        G = A.T @ A
-        G[np.diag_indices(len(G))] += _LAMBDA * len(A)
-        coef = np.linalg.solve(G, A.T @ T)
-    intercept = level - mean @ coef
-    return WindowScorer(coef.T.reshape(n_classes + 1, CELLS + 2, -1), intercept, lengths)

@@ -44,6 +44,8 @@ class Spotter(BaseEstimator):
         Which action follows which in the training recordings; None if these were cut recordings.
     fps_ : float or None
         Frames per second of the training recordings.
+    before_points_ : dict of str to int
+        Of actions whose truth were points, the frames of the window that ends there.
     held_out_ : dict of str to float
         Precision, recall, F1 and false alarms per hour on training people who were held out.
     judge_ : Recognizer or None
@@ -59,6 +61,7 @@ class Spotter(BaseEstimator):
     order_: Order | None = None
     fps_: float | None
     held_out_: dict[str, float]
+    before_points_: dict[str, int]
     judge_: Any = None
 
     def get_state(self) -> dict[str, Any]:
@@ -75,6 +78,7 @@ class Spotter(BaseEstimator):
             "order": None if self.order_ is None else self.order_.get_state(),
             "fps": self.fps_,
             "held_out": self.held_out_,
+            "before_points": self.before_points_,
             "judge": self.judge_,
         }
 
@@ -92,6 +96,8 @@ class Spotter(BaseEstimator):
         self.order_ = None if state.get("order") is None else Order(self.classes_, **state["order"])
         self.fps_ = None if state["fps"] is None else float(state["fps"])
         self.held_out_ = {str(k): float(v) for k, v in state["held_out"].items()}
+        given = state.get("before_points") or {}
+        self.before_points_ = {str(k): int(v) for k, v in given.items()}
         self.judge_ = state.get("judge")
         self.scorer_.lengths = np.asarray(self.scorer_.lengths, dtype=int)
         k, lengths = len(self.classes_) + 1, self.scorer_.lengths

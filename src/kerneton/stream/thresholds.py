@@ -9,12 +9,16 @@ import numpy as np
 
 from kerneton.exceptions import DataError
 from kerneton.stream.detection import Detection
-from kerneton.stream.examples import Take
-from kerneton.stream.metrics import match_segments, segment_counts
+from kerneton.stream.examples import RIGHT, Take
+from kerneton.stream.metrics import (
+    ACTION_POINT_SECONDS,
+    TOLERANCE,
+    match_segments,
+    segment_counts,
+)
 from kerneton.stream.selection import Order, Paths
 from kerneton.stream.verify import Candidates, Verifier
 
-RIGHT = 0.5  # overlap at which a detection counts as right
 _TRIED = np.arange(-2.5, 2.51, 0.25)  # thresholds, in log odds
 
 
@@ -57,7 +61,8 @@ def choose_threshold(
     if false_alarms_per_hour is not None and fps is None:
         raise DataError("false alarms per hour need recordings that know their frame rate (fps=)")
     truth = [t.recording.segments for t in takes]
-    hours = sum(len(t.joints) for t in takes) / (fps or 30.0) / 3600
+    hours = sum(t.known_frames for t in takes) / (fps or 30.0) / 3600
+    tolerance = ACTION_POINT_SECONDS * fps if fps else TOLERANCE
 
     def at(threshold: float) -> list[list[Detection]]:
         return held_out_segments(
@@ -65,14 +70,18 @@ def choose_threshold(
         )
 
     if false_alarms_per_hour is None:
-        f1 = np.array([segment_counts(truth, at(float(z)), RIGHT).f1 for z in _TRIED])
+        f1 = np.array(
+            [segment_counts(truth, at(float(z)), RIGHT, tolerance=tolerance).f1 for z in _TRIED]
+        )
         near = np.convolve(np.pad(f1, 1, "edge"), np.ones(3) / 3, "valid")  # not a peak by chance
         threshold = float(np.median(_TRIED[near >= near.max() - 1e-9]))
     else:
         threshold = 0.0
         for _ in range(4):  # the threshold also affects which candidates compete, so repeat
             found = at(threshold - 2)
-            pairs = [match_segments(t, f, RIGHT) for t, f in zip(truth, found, strict=True)]
+            pairs = [
+                match_segments(t, f, RIGHT, tolerance) for t, f in zip(truth, found, strict=True)
+            ]
             false = [
                 d.score
                 for f, p in zip(found, pairs, strict=True)
@@ -80,7 +89,7 @@ def choose_threshold(
                 if m is None
             ]
             threshold = threshold_for_alarms(np.array(false), hours, false_alarms_per_hour)
-    counts = segment_counts(truth, at(threshold), RIGHT)
+    counts = segment_counts(truth, at(threshold), RIGHT, tolerance=tolerance)
     return threshold, {
         "precision": counts.precision,
         "recall": counts.recall,
