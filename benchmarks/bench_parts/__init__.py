@@ -39,9 +39,10 @@ PARTS = {
     "scale-dask": "workers",
     "scale-100k": "scale_100k",
     "stream": "stream",
+    "spotting-scale": "spotting_scale",
     "gpu": "gpu",
 }
-_ON_REQUEST = {"scale-100k", "scale-stopping"}  # take an hour, and minutes
+_ON_REQUEST = {"scale-100k", "scale-stopping", "spotting-scale"}  # take minutes and more
 _THREADS = {"msr": 2, "gpu": None}  # all others use one
 
 
@@ -87,7 +88,11 @@ def bench(
 
             draw(found, output)
         section = name.partition("-")[0]
-        ratios = result.setdefault(section, {}) if section in ("scale", "stream") else result["cpu"]
+        ratios = (
+            result.setdefault(section, {})
+            if section in ("scale", "stream", "spotting")
+            else result["cpu"]
+        )
         ratios |= {
             key: line and line["ratio"] for key, line in found.get("comparisons", {}).items()
         }

@@ -72,6 +72,18 @@ STREAM_BARS = {
     "stream_memory": Bar("memory that a day of stream adds", "5 MB", 1, at_least=False),
     "stream_false_alarms": Bar("false alarms in an hour of unknown motion", "3", 1, at_least=False),
 }
+SPOTTING_BARS = {
+    "spotting_growth_27000_54000": Bar(
+        "spotting learnt from 54,000 frames", "27,000 frames", 2.2, at_least=False
+    ),
+    "spotting_growth_54000_108000": Bar(
+        "spotting learnt from 108,000 frames", "54,000 frames", 2.2, at_least=False
+    ),
+    "spotting_hour": Bar("spotting learnt from an hour", "120 s", 1, at_least=False),
+    "spotting_memory": Bar("memory above an hour of recordings", "1 GiB", 2, at_least=False),
+    "spotting_rate": Bar("frames searched a second and core", "", 2000),
+    "spotting_day": Bar("memory that a day adds", "5 MB", 1, at_least=False),
+}
 _UNITS = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"))
 RATE = Bar("SCK + DCK, features to the host", "", 20_000)
 # Rates of recognisers, from recordings on the host: path in the result, and target.
@@ -91,8 +103,9 @@ def to_text(result: Mapping[str, Any]) -> str:
         for part in result["details"].values()
         for key, c in part.get("comparisons", {}).items()
     }
-    ratios = {**result["cpu"], **result.get("scale", {}), **result.get("stream", {})}
-    for key, bar in {**BARS, **SCALE_BARS, **STREAM_BARS}.items():
+    sections = ("cpu", "scale", "stream", "spotting")
+    ratios = {key: ratio for name in sections for key, ratio in result.get(name, {}).items()}
+    for key, bar in {**BARS, **SCALE_BARS, **STREAM_BARS, **SPOTTING_BARS}.items():
         if key not in ratios:
             continue
         line, ratio = lines.get(key), ratios[key]

@@ -64,6 +64,44 @@ def test_tables_elan_pictures_and_pages(home, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_many_files_are_searched_one_by_one_and_resumed(home, tmp_path, capsys, jobs):
+    files = sorted((home / "train").glob("*.npz"))
+    table, scratch = tmp_path / "found.csv", tmp_path / "work"
+    options = ["--csv", str(table), "--scratch", str(scratch), "--jobs", jobs]
+    (tmp_path / "broken.npz").write_bytes(b"nothing")
+    command = ["spot", str(home / "model.kern"), *map(str, files), "--json", "-", *options]
+    assert main([*command[:2], str(tmp_path / "broken.npz"), *command[2:]]) == 1
+    told = capsys.readouterr().err
+    assert "1 of 4 files could not be searched" in told
+    assert "broken.npz" in told
+    assert not table.exists()
+    assert main(command) == 0
+    out = capsys.readouterr()
+    assert "3 files of 3 known from an earlier run" in out.err
+    rows = json.loads(out.out)
+    model = load(home / "model.kern")
+    expected = [(str(f), d.label, d.start, d.stop) for f in files for d in model.spot(*read(f))]
+    assert [(r["file"], r["label"], r["start"], r["stop"]) for r in rows] == expected
+    assert {r["recording"] for r in rows} <= {f.stem for f in files}
+    assert len(table.read_text().splitlines()) == 1 + len(expected)
+    for row in rows:
+        total = row["reason"]["intercept"] + sum(row["reason"]["joints"].values())
+        assert total == pytest.approx(row["decision"], abs=1e-4)
+
+
+def test_stretches_to_label_next(home, capsys):
+    assert main(["spot", str(home / "model.kern"), str(home / "new.npz"), "--suggest", "3"]) == 0
+    assert "perhaps" in capsys.readouterr().out
+    command = ["spot", str(home / "model.kern"), str(home / "new.npz"), "--suggest", "2"]
+    assert main([*command, "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert 1 <= len(rows) <= 2
+    assert all(r["label"] in ("wave", "kick") and r["start"] < r["stop"] for r in rows)
+    assert main([*command[:-1], "0"]) == 1
+    assert "--suggest takes a whole number" in capsys.readouterr().err
+
+
 def lines_of(home, monkeypatch, capsys, data, *options):
     class Input:
         buffer = io.BytesIO(data)

@@ -68,13 +68,12 @@ def read_recordings(
     cluster.
     """
     from kerneton.data.sequence import UNIT_WORDS
-    from kerneton.files.folder import collect, distinct
+    from kerneton.files.folder import collect
     from kerneton.files.readers import read_all_here, read_content
     from kerneton.recognize.sensors import differences, kept_conventions
 
     args = with_poses_of(model, args)
-    named = [file for path in paths for file in _files(Path(path))]
-    files = [named[i] for i in distinct(named)]
+    files = recording_files(paths)
     remembered = _remembered(args, model)
     plain, options = _file_options(args), _file_options(remembered or args)
     as_in_training: list[Path] = []
@@ -138,6 +137,14 @@ def read_recordings(
     names = telling_names(found.files, [s.name for s in sequences])
     named_ones = zip(found.files, sequences, names, strict=True)
     return [(str(file), s.replace(name=name)) for file, s, name in named_ones]
+
+
+def recording_files(paths: Sequence[str]) -> list[Path]:
+    """The files that the paths name, and those in folders, each once."""
+    from kerneton.files.folder import distinct
+
+    named = [file for path in paths for file in _files(Path(path))]
+    return [named[i] for i in distinct(named)]
 
 
 def telling_names(files: Sequence[Path], names: Sequence[str]) -> list[str]:

@@ -7,19 +7,26 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kerneton.cli import Output, PathTo, add_command
 from kerneton.cli._options import all_cores, progress_of
-from kerneton.cli._recordings import add_reading_options, load_model, read_recordings
+from kerneton.cli._recordings import (
+    add_reading_options,
+    load_model,
+    read_recordings,
+    recording_files,
+    telling_names,
+)
+from kerneton.cli._spotting_files import detection_rows, rows_of_files
+from kerneton.data.wording import many
 from kerneton.exceptions import ParameterError
-
-if TYPE_CHECKING:
-    from kerneton.stream.detection import Detection
 
 _EXAMPLES = """\
   kerneton fit long-recordings --spot -o model.kern    train on recordings with annotated segments
   kerneton spot model.kern long.bvh                    list the actions, their times and reasons
+  kerneton spot model.kern day/*.bvh --csv found.csv --scratch work    one table of many files, resumable
+  kerneton spot model.kern long.bvh --suggest 10       what to label next
   kerneton spot model.kern long.bvh --csv found.csv --eaf found.eaf -o timeline.png --html page.html
 """
 
@@ -55,6 +62,24 @@ def add_parser(subparsers: Any) -> None:
         parser.add_argument(option, metavar="FILE", type=PathTo.WRITE, help=does)
     parser.add_argument("-o", "--output", metavar="FILE", type=PathTo.DRAW, help="draw a timeline")
     add_order(parser)
+    parser.add_argument(
+        "--suggest",
+        metavar="N",
+        type=int,
+        help="list the N stretches whose label would teach the model most, instead of what is found",
+    )
+    parser.add_argument(
+        "--scratch",
+        metavar="FOLDER",
+        type=PathTo.FILL,
+        help="folder for what is found in each file; an interrupted search of many files resumes from it",
+    )
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=int,
+        help="files that are searched at once, in processes of their own (default: one per core)",
+    )
     add_reading_options(parser)
 
 
@@ -72,20 +97,39 @@ def run(args: argparse.Namespace) -> Output:
     from kerneton.report.tables import aligned
     from kerneton.stream.spotter import spotter_of
 
+    for option in ("suggest", "jobs"):
+        if getattr(args, option) is not None and getattr(args, option) < 1:
+            raise ParameterError(f"--{option} takes a whole number of at least 1")
     model = load_model(args.model, args)
     spotter_of(model)  # refuses a recogniser that was not trained for it before anything is read
-    recordings = read_recordings(args.files, args, model)
-    if args.eaf and (len(recordings) > 1 or recordings[0][1].fps is None):
-        raise ParameterError("--eaf needs exactly one recording with a known frame rate (--fps)")
-    with all_cores():
-        found = [
-            model.spot(r, in_order=args.in_order, progress=progress_of(args)) for _, r in recordings
-        ]
-        rows = [
-            _row(file, r, d) | {"reason": _reason(model, r, d)}
-            for (file, r), detections in zip(recordings, found, strict=True)
-            for d in detections
-        ]
+    if args.suggest is not None:
+        return _suggested(args, model)
+    files = recording_files(args.files)
+    drawn = args.eaf or args.html or args.output
+    if (len(files) > 1 or args.scratch) and not drawn:
+        recordings, found = [], []
+        rows, known = rows_of_files(args, files)
+        if known and not args.quiet:
+            told = f"{many(known, 'file')} of {len(files)} known from an earlier run"
+            print(f"kerneton: note: {told}", file=sys.stderr)
+        names = telling_names([Path(r["file"]) for r in rows], [r["recording"] for r in rows])
+        rows = [row | {"recording": name} for row, name in zip(rows, names, strict=True)]
+    else:
+        recordings = read_recordings(args.files, args, model)
+        if args.eaf and (len(recordings) > 1 or recordings[0][1].fps is None):
+            raise ParameterError(
+                "--eaf needs exactly one recording with a known frame rate (--fps)"
+            )
+        with all_cores():
+            found = [
+                model.spot(r, in_order=args.in_order, progress=progress_of(args))
+                for _, r in recordings
+            ]
+            rows = [
+                row
+                for (file, r), detections in zip(recordings, found, strict=True)
+                for row in detection_rows(model, file, r, detections)
+            ]
     if args.csv == "-":
         _write(args, recordings, found, rows)
         return Output("", rows)
@@ -99,28 +143,40 @@ def run(args: argparse.Namespace) -> Output:
     return Output(text, rows, lambda: _write(args, recordings, found, rows))
 
 
-def _reason(model: Any, recording: Any, d: Detection) -> dict[str, Any]:
-    """The contribution of every joint to the decision value; with the intercept they sum to it."""
-    why = model.explain(recording, d)
-    return {"intercept": why.intercept, "joints": why.joints}
+def _suggested(args: argparse.Namespace, model: Any) -> Output:
+    """The stretches whose labels would teach the model most."""
+    from kerneton.report.tables import aligned
+    from kerneton.stream.suggest import suggest
+
+    recordings = read_recordings(args.files, args, model)
+    with all_cores():
+        chosen = suggest(model, [r for _, r in recordings], args.suggest, progress_of(args))
+    rows, shown = [], [["recording", "start", "stop", "perhaps", "probability"]]
+    for s in chosen:
+        file, recording = recordings[s.recording]
+        row: dict[str, Any] = {"file": file, "recording": recording.name}
+        row |= {"label": s.label, "start": s.start, "stop": s.stop}
+        fps = recording.fps
+        row["start_s"], row["stop_s"] = (
+            (None, None) if fps is None else (s.start / fps, s.stop / fps)
+        )
+        rows.append(row | {"probability": s.probability})
+        times = [_time(row, "start"), _time(row, "stop")]
+        shown.append([recording.name, *times, s.label, f"{s.probability:.2f}"])
+    text = aligned(shown) if rows else "nothing to suggest: no stretch resembles an action"
+
+    def write() -> list[str]:
+        return _write(args, recordings, [[]], rows)
+
+    if args.csv == "-":
+        write()
+        return Output("", rows)
+    return Output(text, rows, write)
 
 
 def _strongest(row: dict[str, Any]) -> str:
     strongest = sorted(row["reason"]["joints"].items(), key=lambda item: -item[1])[:3]
     return ", ".join(f"{joint} {value:+.2f}" for joint, value in strongest)
-
-
-def _row(file: str, recording: Any, d: Detection) -> dict[str, Any]:
-    fps = recording.fps
-    row: dict[str, Any] = {
-        "file": file,
-        "recording": recording.name,
-        "label": d.label,
-        "start": d.start,
-        "stop": d.stop,
-    }
-    row["start_s"], row["stop_s"] = (None, None) if fps is None else d.seconds(fps)
-    return row | {"probability": d.probability, "decision": d.decision}
 
 
 def _time(row: dict[str, Any], name: str) -> str:

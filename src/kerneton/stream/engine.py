@@ -69,6 +69,8 @@ class Engine:
         self._longest = int(s.scorer_.lengths[-1])
         keep = 0 if delay is None else delay + self._longest // 2
         self._windows = Proposer(s.features_, s.scorer_, s.floor_, ahead, keep)
+        # all candidates with their log odds, if a list is put here
+        self.judged: list[Detection] | None = None
         self._judged = 0  # windows that end here or earlier are verified
         self._waiting: list[Proposal] = []
         self._active: list[Detection] = []
@@ -137,6 +139,11 @@ class Engine:
             self._decisions([p.joints for p in waiting]),
         )
         odds, labels = s.verifier_.log_odds(found), found.labels()
+        if self.judged is not None:
+            self.judged += [
+                Detection(s.classes_[labels[i]], p.start, p.stop, score=float(odds[i]))
+                for i, p in enumerate(waiting)
+            ]
         begin = 0 if self._last is None else self._last.stop
         for i in np.flatnonzero(odds > self._threshold - self._slack):
             if waiting[i].start >= begin:

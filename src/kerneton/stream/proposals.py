@@ -34,7 +34,7 @@ class WindowScorer:
         a window.
         """
         k, c, d = self.coef.shape
-        return features @ self.coef.reshape(k * c, d).T
+        return features @ self.coef.reshape(k * c, d).T.astype(features.dtype)
 
     def score(self, sums: np.ndarray, windows: np.ndarray) -> np.ndarray:
         """(n_windows, n_classes + 1) from running sums (n + 1, ...) of projections, windows as

@@ -15,6 +15,7 @@ from kerneton.stream.frames import AHEAD, FrameFeatures
 from kerneton.stream.proposals import CONTEXT, WindowScorer, overlaps
 
 BLOCK = 4
+_AT_ONCE = 64 * BLOCK  # frames whose features are computed together if so many have arrived
 _SAME = 0.5  # overlap from which only the better of two candidates is kept
 
 
@@ -56,6 +57,7 @@ class Proposer:
             (1, scorer.coef.shape[0] * scorer.coef.shape[1])
         )  # of projections, from there on
         self._recent: list[tuple[int, int, float]] = []
+        self._encoded = 0  # frames whose projections are in the sums
         self.n_frames = 0
         self.done = 0  # frames whose features are known
         self.scored = 0  # windows that end here or earlier have been scored
@@ -74,16 +76,28 @@ class Proposer:
         if self.done == self.n_frames or (not final and self.done + BLOCK + AHEAD > self.n_frames):
             return None
         stop = min(self.done + BLOCK, self.n_frames)
-        encoded = self._features.encode(
-            self._joints, self._sizes, self.done - self._base, stop - self._base
-        )
-        sums = self._sums[-1] + np.cumsum(self._scorer.project(encoded), axis=0)
-        self._sums = np.concatenate([self._sums, sums])
+        if stop > self._encoded:
+            self._encode(stop, final)
         self.done = stop
         reach = stop if final and stop == self.n_frames else stop - self._ahead
         found = self._look(reach) if reach > self.scored else []
         self._forget()
         return found
+
+    def _encode(self, stop: int, final: bool) -> None:
+        """Add projections up to a frame at least, and of all whole blocks that have arrived."""
+        known = self.n_frames if final else self.n_frames - AHEAD
+        last = max(stop, min(known // BLOCK * BLOCK, self._encoded + _AT_ONCE))
+        encoded = self._features.encode(
+            self._joints, self._sizes, self._encoded - self._base, last - self._base
+        )
+        sums = self._sums[-1] + np.cumsum(self._scorer.project(encoded), axis=0, dtype=float)
+        self._sums = np.concatenate([self._sums, sums])
+        self._encoded = last
+
+    def _known_sums(self) -> np.ndarray:
+        """The sums up to the frames that are done; later ones must not matter yet."""
+        return self._sums[: self.done - self._base + 1]
 
     def _look(self, reach: int) -> list[Proposal]:
         """Score the windows that end in (scored, reach] and propose the best of them."""
@@ -97,7 +111,7 @@ class Proposer:
         grid, band = grid[inside], np.tile(self._band, len(stops))[inside]
         if not len(grid):
             return []
-        scores = self._scorer.score(self._sums, grid - self._base)
+        scores = self._scorer.score(self._known_sums(), grid - self._base)
         margin = scores[:, :-1].max(axis=1) - scores[:, -1]
         order = np.lexsort((-margin, band))
         best = order[np.concatenate([[True], np.diff(band[order]) != 0])]
@@ -121,7 +135,7 @@ class Proposer:
         with the frames received so far.
         """
         windows = np.stack(np.broadcast_arrays(starts, stops), axis=-1) - self._base
-        scores = self._scorer.score(self._sums, windows)
+        scores = self._scorer.score(self._known_sums(), windows)
         return scores[:, label] - scores[:, -1]
 
     def frames(self, start: int, stop: int) -> np.ndarray:

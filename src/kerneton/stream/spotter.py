@@ -182,11 +182,15 @@ def judged_frames(recognizer: Any, recording: SkeletonSequence, found: Segment) 
     """The frames of a detection as the recogniser used them for its decision value, with gaps
     held.
     """
+    whole = recording.cut(0, min(found.stop, recording.n_frames))
+    return held(recognizer, whole).cut(found.start, found.stop, name=recording.name)
+
+
+def held(recognizer: Any, recording: SkeletonSequence) -> SkeletonSequence:
+    """A recording as the recogniser sees it: its joints, and gaps held."""
     features = spotter_of(recognizer).features_
-    joints, _ = features.cleaner().clean(raw_joints(adapted(recognizer, recording))[: found.stop])
-    return SkeletonSequence(
-        joints[found.start : found.stop], layout=features.layout, name=recording.name
-    )
+    joints, _ = features.cleaner().clean(raw_joints(adapted(recognizer, recording)))
+    return SkeletonSequence(joints, layout=features.layout, name=recording.name)
 
 
 def adapted(recognizer: Any, recording: SkeletonSequence) -> SkeletonSequence:
