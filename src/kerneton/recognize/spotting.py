@@ -55,7 +55,7 @@ class Bounds:
     actions: int = 240  # on which view and mirroring are chosen
     examples: int = 2000  # of actions and background, of the recogniser
     judged: int = 5000  # candidates of held-out people that are judged by the recogniser
-    choice: int = 600  # examples on which the recogniser's weights are chosen
+    choice: int = 1000  # examples on which the recogniser's weights are chosen
     per_frame: float = 0.2  # candidates, on average
 
 
@@ -231,6 +231,8 @@ def _learn(
     out.fps_ = fps
     options = parts, chosen[0], out.verifier_, classes, false_alarms_per_hour, out.fps_
     out.threshold_, out.held_out_ = choose_threshold(*options)
+    if partial:  # false alarms in unknown time are not seen
+        out.threshold_ = max(out.threshold_, 0.0)
     if ordered and not partial:
         segments = [t.recording.segments for t in takes]
         orders = [

@@ -87,11 +87,13 @@ class Take:
         unknown = self.unknown[windows[:, 1]] - self.unknown[windows[:, 0]]
         return unknown <= _UNKNOWN * (windows[:, 1] - windows[:, 0])
 
-    def is_background(self, windows: np.ndarray, far: float) -> np.ndarray:
-        """(n,) whether windows overlap every action by less than ``far``."""
+    def is_background(self, windows: np.ndarray, far: float, perhaps: bool = False) -> np.ndarray:
+        """(n,) whether windows overlap every action by less than ``far``; ``perhaps`` also in
+        frames that are unknown.
+        """
         if not len(windows):
             return np.zeros(0, dtype=bool)
-        found = self.is_known(windows)
+        found = self.is_known(windows) | perhaps
         if len(self.windows):
             found &= overlaps(windows, self.windows, self.certainty.edge).max(axis=1) < far
             found &= ~(self.nearness(windows)[:, self.points] >= RIGHT).any(axis=1)
@@ -187,6 +189,12 @@ def cut_examples(
                 ]
         margin = c.light[:, :-1].max(axis=1) - c.light[:, -1]
         far = np.flatnonzero(take.is_background(c.windows, _FAR))
+        if (
+            take.certainty.partial
+        ):  # most of what is unknown is background; not what is like actions
+            perhaps = np.flatnonzero(take.is_background(c.windows, _FAR, perhaps=True))
+            usual = np.median(margin[perhaps]) if len(perhaps) else 0.0
+            far = np.union1d(far, perhaps[margin[perhaps] <= usual])
         background += [(-margin[j], i, c.windows[j]) for j in far]
     if not background:
         raise DataError("the recordings contain no background: every frame belongs to an action")

@@ -28,7 +28,7 @@ from kerneton.stream.proposals import (
     running_sums,
 )
 
-DIRECTIONS = 160  # main directions of the features per frame that are used
+DIRECTIONS = 320  # main directions of the features per frame that are used
 _SAMPLED = 8192  # frames from which these are found
 _LAMBDA = 3e-3
 _NEAR, _FAR = 0.75, 0.4  # overlap of examples of an action (at least) and of background (at most)
@@ -147,7 +147,8 @@ class Miner:
             starts = chance.integers(0, max(1, n_frames - self._lengths[0] + 1), 2 * wanted)
             n = self._lengths[chance.integers(0, len(self._lengths), 2 * wanted)]
             some = np.stack([starts, starts + n], axis=1)[starts + n <= n_frames]
-            quiet.append(some[take.is_background(some, _FAR)][:wanted])
+            # most of what is unknown is background, but near misses are not looked for there
+            quiet.append(some[take.is_background(some, _FAR, perhaps=True)][:wanted])
         self.add_background(quiet)
         return quiet
 
