@@ -18,8 +18,6 @@ from kerneton.cli._recordings import (
     recording_files,
     telling_names,
 )
-from kerneton.cli._spotting_files import detection_rows, rows_of_files
-from kerneton.data.wording import many
 from kerneton.exceptions import ParameterError
 
 _EXAMPLES = """\
@@ -94,6 +92,8 @@ def add_order(parser: Any) -> None:
 
 def run(args: argparse.Namespace) -> Output:
     """Read, spot, explain, print."""
+    from kerneton.cli._spotting_files import detection_rows, rows_of_files
+    from kerneton.data.wording import many
     from kerneton.report.tables import aligned
     from kerneton.stream.spotter import spotter_of
 
@@ -193,11 +193,13 @@ def _write(
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["file", "label", "start", "stop", "start_s", "stop_s", "probability"])
+        files = {row["file"] for row in rows}
+        plain = len({Path(file).name for file in files}) == len(files)  # else with folders
         for row in rows:
             seconds = ["" if row[k] is None else f"{row[k]:.4f}" for k in ("start_s", "stop_s")]
             writer.writerow(
                 [
-                    Path(row["file"]).name,
+                    Path(row["file"]).name if plain else row["file"],
                     row["label"],
                     row["start"],
                     row["stop"],
