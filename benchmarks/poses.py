@@ -34,6 +34,7 @@ WHOLE_BODIES = (
     *(f"Pose2Sim/Demo_MultiPerson/videos/cam0{i}.mp4" for i in (1, 2, 3, 4)),
 )
 CROSSING = 7  # the film in which two people cross
+SIDES = slice(1, 5)  # those of one person at the same time
 UPPER = slice(0, 25)  # from head to hips
 
 
@@ -173,6 +174,44 @@ def compare(films: list[Path], python: Path, repeat: int, title: str) -> list[di
     return rows
 
 
+def sides(films: list[Path]) -> None:
+    """Films of one person taken at the same time from several sides: how far the joints in metres
+    of each are from the mean of the others, turned and moved onto it, in centimetres.
+    """
+    found = []
+    for film in films:
+        estimator, joints = PoseEstimator(), []
+        with Film(film) as opened:
+            for pixels, moment in opened.pictures():
+                people = estimator.push(pixels, moment)
+                joints.append(people[0].joints if people else np.full((33, 3), np.nan))
+        found.append(np.array(joints))
+    n = min(map(len, found))
+    bodies = np.array([joints[:n] for joints in found])  # (films, T, 33, 3)
+    print("\none person from several sides: centimetres from the mean of the other films")
+    print(f"{'film':34}{'median':>8}{'95 %':>8}{'missing':>9}")
+    for film, own in zip(films, range(len(films)), strict=True):
+        apart = []
+        for t in range(n):
+            others = [aligned(bodies[i, t], bodies[own, t]) for i in range(len(films)) if i != own]
+            apart.append(100 * np.linalg.norm(np.mean(others, axis=0) - bodies[own, t], axis=1))
+        values = np.concatenate(apart)
+        missing = np.isnan(bodies[own]).any(axis=2).mean()
+        cells = np.nanmedian(values), np.nanpercentile(values, 95)
+        print(f"{'/'.join(film.parts[-3:])[-33:]:34}{cells[0]:8.1f}{cells[1]:8.1f}{missing:9.1%}")
+
+
+def aligned(body: np.ndarray, onto: np.ndarray) -> np.ndarray:
+    """Joints (33, 3) turned and moved onto others, by those that both have."""
+    both = ~np.isnan(body + onto).any(axis=1)
+    if both.sum() < 6:
+        return np.full_like(body, np.nan)
+    one, other = body[both].mean(axis=0), onto[both].mean(axis=0)
+    u, _, vt = np.linalg.svd((body[both] - one).T @ (onto[both] - other))
+    u[:, -1] *= np.sign(np.linalg.det(u @ vt))
+    return (body - one) @ u @ vt + other
+
+
 VARIANTS = {
     "lite": {"pose_model": "lite"},
     "heavy": {"pose_model": "heavy"},
@@ -236,6 +275,7 @@ def main() -> None:
                 what_changes(films, title)
     if args.whole_bodies:
         crossing(whole_bodies(args.work)[CROSSING])
+        sides(whole_bodies(args.work)[SIDES])
     if args.json:
         args.json.write_text(json.dumps(rows, indent=2) + "\n")
 
