@@ -25,6 +25,7 @@ import numpy as np
 
 from kerneton.video.estimator import PoseEstimator, PoseOptions
 from kerneton.video.films import Film
+from kerneton.video.poses import film_poses
 
 REFERENCE = Path(__file__).with_name("poses_reference.py")
 PACKAGES = ("sports2d==0.8.34", "pose2sim==0.10.49")
@@ -34,6 +35,7 @@ WHOLE_BODIES = (
     *(f"Pose2Sim/Demo_MultiPerson/videos/cam0{i}.mp4" for i in (1, 2, 3, 4)),
 )
 CROSSING = 7  # the film in which two people cross
+LIMBS = {"left arm": [13, 15], "right arm": [14, 16], "left leg": [25, 27], "right leg": [26, 28]}
 SIDES = slice(1, 5)  # those of one person at the same time
 UPPER = slice(0, 25)  # from head to hips
 
@@ -201,6 +203,16 @@ def sides(films: list[Path]) -> None:
         print(f"{'/'.join(film.parts[-3:])[-33:]:34}{cells[0]:8.1f}{cells[1]:8.1f}{missing:9.1%}")
 
 
+def hidden(films: list[Path]) -> None:
+    """How often an arm or a leg is missing, in percent of the pictures with a person."""
+    print(f"\n{'missing, %':34}" + "".join(f"{limb:>11}" for limb in LIMBS))
+    for film in films:
+        poses = film_poses(film, PoseOptions())
+        confidence = poses.confidence[0][(poses.confidence[0] > 0).any(axis=1)]
+        shares = [(confidence[:, joints] == 0).mean() for joints in LIMBS.values()]
+        print(f"{'/'.join(film.parts[-3:])[-33:]:34}" + "".join(f"{100 * s:11.0f}" for s in shares))
+
+
 def aligned(body: np.ndarray, onto: np.ndarray) -> np.ndarray:
     """Joints (33, 3) turned and moved onto others, by those that both have."""
     both = ~np.isnan(body + onto).any(axis=1)
@@ -276,6 +288,7 @@ def main() -> None:
     if args.whole_bodies:
         crossing(whole_bodies(args.work)[CROSSING])
         sides(whole_bodies(args.work)[SIDES])
+        hidden(whole_bodies(args.work)[:2])
     if args.json:
         args.json.write_text(json.dumps(rows, indent=2) + "\n")
 

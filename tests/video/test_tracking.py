@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kerneton.video.bodies import Found
+from kerneton.video.bodies import Found, SteadyRegion
 from kerneton.video.detection import Detection
 from kerneton.video.regions import Region
 from kerneton.video.tracking import Kind, Tracker
@@ -121,3 +121,23 @@ def test_the_crowd_is_counted():
     tracks = tracker(played, 1)
     follow(played, tracks, {"red": [(100, 100)] * 2, "blue": [(300, 100)] * 2})
     assert tracks.crowd == 2
+
+
+def test_the_region_of_a_body_holds_still_while_the_body_does():
+    """Trembling is smoothed away, steps are followed within some pictures."""
+    steady, rng = SteadyRegion(), np.random.default_rng(0)
+    trembling = [Region(100 + x, 100, 200, 0.3) for x in rng.normal(0, 1, 60)]
+    seen = [steady(region, t / 30).x for t, region in enumerate(trembling)]
+    assert np.std(seen[30:]) < 0.3 * np.std([region.x for region in trembling[30:]])
+    for t in range(60, 75):
+        last = steady(Region(250, 130, 300, 0.5), t / 30)
+    assert np.allclose([last.x, last.y, last.size, last.angle], [250, 130, 300, 0.5], rtol=0.05)
+
+
+def test_the_region_of_a_body_that_moves_evenly_turns_and_grows_with_it():
+    steady = SteadyRegion()
+    for t in range(90):
+        given = Region(100 + 4 * t, 100, 200 + t, 0.01 * t)
+        found = steady(given, t / 30)
+    assert abs(found.x - given.x) < 0.05 * given.size
+    assert abs(found.angle - given.angle) < 0.1
