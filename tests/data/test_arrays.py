@@ -32,10 +32,11 @@ def test_padding_is_no_motion(fill):
         assert_array_equal(model.decision_function(padded), expected)
 
 
-def test_recordings_and_frames_in_the_middle_keep_their_zeros():
+def test_long_recordings_and_frames_in_the_middle_keep_their_zeros():
     x = walk(6)
     x[0] = x[3] = 0
-    assert [s.n_frames for s in check_sequences([SkeletonSequence(x)], allow_missing=True)] == [6]
+    long = SkeletonSequence(x, segments=[("walk", 1, 6)])
+    assert [s.n_frames for s in check_sequences([long], allow_missing=True)] == [6]
     with pytest.warns(KernetonWarning, match="1 of 2 recordings"):
         checked = check_sequences([x, walk(4)], allow_missing=True)
     assert_array_equal(checked[0].joints, x[1:])
