@@ -35,9 +35,9 @@ def check_sequences(
     ``X`` contains `SkeletonSequence` objects or arrays of shape (T, J, 3) with any T, the same J
     and the same layout. ``n_joints`` and ``layout`` are those of the training recordings.
     ``allow_missing`` allows NaN coordinates, all-zero frames and zero confidence, as preprocessing
-    does; frames without any joint at the ends are then padding, and left out with a warning, but
-    not those of ``whole`` recordings and of recordings with segments. Without ``values``, only
-    shapes are checked.
+    does; frames without any joint at the ends are then padding, and left out with a warning.
+    Recordings with segments keep them, with ``whole`` all that are no arrays. Without ``values``,
+    only shapes are checked.
 
     >>> import numpy as np
     >>> [s.n_frames for s in check_sequences([np.ones((4, 2, 3)), np.ones((7, 2, 3))])]
@@ -59,7 +59,8 @@ def check_sequences(
         except DataError as error:
             problems.append((f"#{i}:", str(error)))
             continue
-        if allow_missing and not whole and not sequence.segments:
+        kept = sequence is item and (whole or bool(sequence.segments))
+        if allow_missing and not kept:
             cut = without_padding(sequence)
             padded += cut is not sequence
             sequence = cut

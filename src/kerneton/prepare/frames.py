@@ -136,7 +136,9 @@ def as_frames(
     """
     if isinstance(X, Frames):
         return X
-    sequences = check_sequences(X, n_joints=n_joints, layout=layout, allow_missing=gaps is not None)
+    sequences = check_sequences(
+        X, n_joints=n_joints, layout=layout, allow_missing=gaps is not None, whole=True
+    )
     return Frames.of(sequences, n_threads) if gaps is None else gapless(sequences, gaps, n_threads)
 
 

@@ -169,7 +169,12 @@ class Preprocess(QuickParameters, TransformerMixin, BaseEstimator, auto_wrap_out
         plain = self.layout_.joints == plain_layout(self.n_joints_in_).joints
         layout = None if plain else self.layout_
         return check_sequences(
-            X, n_joints=self.n_joints_in_, layout=layout, allow_missing=True, values=values
+            X,
+            n_joints=self.n_joints_in_,
+            layout=layout,
+            allow_missing=True,
+            values=values,
+            whole=True,
         )
 
     def place(self, frames: Frames) -> Frames:
