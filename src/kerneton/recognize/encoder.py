@@ -5,6 +5,7 @@ computed once.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,8 @@ from kerneton.recognize.branch import Branch, block_sizes, branch_key, step_key
 if TYPE_CHECKING:
     from kerneton.data.progress import Progress
 
-_KEPT = 2**30  # bytes of inner products that are kept; others are computed again
+# Bytes of inner products, and of features, that are kept; others are computed again.
+_KEPT = 2**30
 
 # (train, train) and (held out, train), one pair per fold
 FoldGrams = list[tuple[np.ndarray, np.ndarray]]
@@ -69,6 +71,7 @@ class Encoder:
         self._encoded: dict[Any, Encoded] = {}
         self._grams: dict[Any, BlockGrams] = {}
         self._prepared = Prepared(self.sequences, n_threads)
+        self._lock = threading.RLock()  # of what is kept, which threads ask for
 
     def __reduce__(self) -> Any:
         """A copy for another process contains the recordings, but nothing computed from them."""
@@ -78,9 +81,14 @@ class Encoder:
         """Features of the training recordings from the branch's kernel, without weighting."""
         kernel = plain_kernel(branch.kernel)
         key = step_key(branch.preprocess), step_key(kernel)
-        if key not in self._encoded:
-            self._encoded[key] = self._encode(branch, kernel)
-        return self._encoded[key]
+        with self._lock:
+            found = self._encoded.pop(key, None) or self._encode(branch, kernel)
+            self._encoded[key] = found  # the last one used
+            kept = sum(each.features.nbytes for each in self._encoded.values())
+            for old in [*self._encoded][:-1]:  # the longest unused one first
+                if kept > _KEPT:
+                    kept -= self._encoded.pop(old).features.nbytes
+        return found
 
     def grams(self, branch: Branch) -> BlockGrams:
         """Inner products of a branch's features, block by block, for folds."""

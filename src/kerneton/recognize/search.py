@@ -218,7 +218,10 @@ class Search(BaseEstimator):
         }
         keys = {job: branch_key(branch) for job, branch in changed.items()}
         distinct: dict[Any, Branch] = {}
-        for job, key in keys.items():
+        # Those that share features, which may be too large to keep for all, one after the other.
+        cues = list(branches)
+        together = sorted(keys.items(), key=lambda job: (cues.index(job[0][1]), repr(job[1][0])))
+        for job, key in together:
             distinct.setdefault(key, changed[job])
         known = dict(zip(distinct, trials.fold_grams(list(distinct.values())), strict=True))
         found: dict[tuple[str, str], Any] = {}
