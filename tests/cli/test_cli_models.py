@@ -24,7 +24,7 @@ from kerneton.data.mapping import map_layout
 from kerneton.data.sequence import SkeletonDataset, SkeletonSequence
 from kerneton.files import output
 from kerneton.files.folder import load_folder
-from kerneton.recognize import storage
+from kerneton.recognize import answers, storage
 from kerneton.recognize.contributions import explain
 from kerneton.recognize.recognizer import Recognizer
 from kerneton.recognize.sensors import centred_on
@@ -192,7 +192,7 @@ def test_a_model_whose_disk_is_full_is_kept_elsewhere(folder, new, tmp_path, mon
 def test_prediction_moves_in_blocks(model, new, tmp_path, monkeypatch, capsys):
     assert main(["predict", str(model), str(new), "--json", "-"]) == 0
     whole = json.loads(capsys.readouterr().out)
-    monkeypatch.setattr(predict, "_BLOCK", 2)
+    monkeypatch.setattr(answers, "BLOCK", 2)
     shown = []
     monkeypatch.setattr(
         predict, "progress_of", lambda _: lambda items, **how: shown.append(how) or items

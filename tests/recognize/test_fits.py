@@ -194,7 +194,7 @@ def test_answers_come_in_blocks(data, monkeypatch, calibrate, n_classes):
     train = [s for s in data if n_classes == 3 or s.label != "bow"]
     model = recognizer(calibrate=calibrate, reject=calibrate).fit(train, [s.label for s in train])
     whole, decided = model.results(data), model.decision_function(data)
-    monkeypatch.setattr(answers, "_BLOCK", 7)
+    monkeypatch.setattr(answers, "BLOCK", 7)
     model.set_params(progress=(seen := Seen()))
     for X in (data, list(data), iter(list(data))):
         seen.counts.clear()

@@ -180,7 +180,7 @@ def test_recordings_that_cannot_be_used_are_found_before_the_work(large, data):
         joints[change] = np.nan
         some[i] = some[i].replace(joints=joints)
     told = rf"2 of 36 recordings cannot be used: recording #{left[-2]} never contains .*; recording #{left[-1]} contains no pose"
-    large.setattr(answers, "_BLOCK", 7)
+    large.setattr(answers, "BLOCK", 7)
     with pytest.raises(DataError, match=told):
         fitted.predict(some)
     large.setattr(fits_of_many, "_choose", None)  # not asked

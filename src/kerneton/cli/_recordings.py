@@ -136,7 +136,9 @@ def read_recordings(
         warnings.warn(difference, KernetonWarning, stacklevel=2)
     names = telling_names(found.files, [s.name for s in sequences])
     named_ones = zip(found.files, sequences, names, strict=True)
-    return [(str(file), s.replace(name=name)) for file, s, name in named_ones]
+    return [
+        (str(file), s if s.name == name else s.replace(name=name)) for file, s, name in named_ones
+    ]
 
 
 def recording_files(paths: Sequence[str]) -> list[Path]:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.recognize.recognizer import Recognizer
 
-_BLOCK, _GPU_BLOCK = 256, 20_000  # recordings that are predicted together
 
 _UNKNOWN = "unlike anything seen in training"
 _MEANING = (
@@ -153,8 +152,9 @@ def _all_predictions(
             for row in rows
         ]
     from kerneton.kernels.engine import find_gpu
+    from kerneton.recognize import answers
 
-    size = _BLOCK if find_gpu(model.device) is None else _GPU_BLOCK
+    size = answers.BLOCK if find_gpu(model.device) is None else answers.GPU_BLOCK
     blocks = [recordings[i : i + size] for i in range(0, len(recordings), size)]
     ticked = (
         progress(blocks, total=len(blocks), desc="predicting")

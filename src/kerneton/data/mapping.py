@@ -198,8 +198,10 @@ def adapted(
     """
     if layout is not None and sequence.layout is None and sequence.n_joints == n_joints:
         sequence = sequence.replace(layout=layout)
-    elif layout is not None:
+    elif layout is not None and sequence.layout != layout:
         sequence = map_layout(sequence, layout)
+    if sequence.joints.dtype == dtype:
+        return sequence
     return sequence.replace(joints=sequence.joints.astype(dtype, copy=False))
 
 

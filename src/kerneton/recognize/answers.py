@@ -18,7 +18,8 @@ from kerneton.prepare.preprocess import check_gaps
 
 Item = TypeVar("Item")
 
-_BLOCK, _GPU_BLOCK = 256, 20_000  # recordings in one block
+# recordings that are predicted together, by the core and on a GPU
+BLOCK, GPU_BLOCK = 256, 20_000
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,20 @@ class Results:
     scores: np.ndarray | None = None  # (n, n_classes) decision values
     probabilities: np.ndarray | None = None  # (n, n_classes), if calibrated
     unknown: np.ndarray | None = None  # (n,) scores, if calibrated
+
+    @classmethod
+    def joined(cls, parts: Sequence[Results]) -> Results:
+        """The results of several blocks of recordings, one after the other."""
+
+        def together(arrays: Sequence[np.ndarray | None]) -> Any:
+            return None if arrays[0] is None else np.concatenate(arrays)  # type: ignore[arg-type]
+
+        return cls(
+            together([part.labels for part in parts]),
+            together([part.scores for part in parts]),
+            together([part.probabilities for part in parts]),
+            together([part.unknown for part in parts]),
+        )
 
     def predictions(self, classes: np.ndarray, threshold: float) -> list[Prediction]:
         """A prediction per recording, for these classes and this threshold of unknown recordings;
@@ -94,11 +109,7 @@ def results(model: Any, X: Iterable[Any]) -> Results:
         X, found = _from_gpu(model, X)
         return from_features(model, model.features(X)) if found is None else _answer(model, *found)
 
-    parts = [vars(part).values() for part in _in_blocks(model, X, answer)]
-    joined = (
-        None if some[0] is None else np.concatenate(some) for some in zip(*parts, strict=True)
-    )
-    return Results(*joined)  # type: ignore[arg-type]
+    return Results.joined(_in_blocks(model, X, answer))
 
 
 def decisions(model: Any, X: Iterable[Any]) -> np.ndarray:
@@ -116,10 +127,10 @@ def _in_blocks(model: Any, X: Iterable[Any], answer: Callable[[Iterable[Any]], I
     is shown.
     """
     check_is_fitted(model)
-    size = _BLOCK if find_gpu(model.device) is None else _GPU_BLOCK
+    size = BLOCK if find_gpu(model.device) is None else GPU_BLOCK
     if isinstance(X, Sized) and len(X) <= size:
         return [answer(X)]
-    sequences = check_sequences(X, allow_missing=True, values=size == _BLOCK)
+    sequences = check_sequences(X, allow_missing=True, values=size == BLOCK)
     parts = [sequences[i : i + size] for i in range(0, len(sequences), size)]
     shown = (model.progress or silent)(parts, total=len(parts), desc="predicting")
     try:

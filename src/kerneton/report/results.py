@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from kerneton.data.sequence import SkeletonSequence
     from kerneton.report.explanation import ClassImportance, Explanation
+    from kerneton.report.intervals import Interval
 
 _PACKAGES = ("kerneton", "numpy", "scipy", "scikit-learn")
 
@@ -126,13 +127,33 @@ class Report:
                 matrix[position[true], position[predicted]] += 1
         return matrix
 
-    interval = measures.interval
-    class_table = measures.class_table
-    split_table = measures.split_table
-    subject_table = measures.subject_table
-    prediction_table = measures.prediction_table
-    confused_pairs = measures.confused_pairs
-    variant_table = measures.variant_table
+    def interval(self, label: str | None = None) -> Interval:
+        """95 % confidence interval of the accuracy, or of the recall of one label."""
+        return measures.interval(self, label)
+
+    def class_table(self) -> list[dict[str, Any]]:
+        """Precision, recall with its interval, F1 and number of tests of each class."""
+        return measures.class_table(self)
+
+    def split_table(self) -> list[dict[str, Any]]:
+        """Accuracy, sizes and times of each split."""
+        return measures.split_table(self)
+
+    def subject_table(self) -> list[dict[str, Any]]:
+        """Accuracy and number of tests of each subject, the worst first."""
+        return measures.subject_table(self)
+
+    def prediction_table(self) -> list[dict[str, Any]]:
+        """Every prediction of every split."""
+        return measures.prediction_table(self)
+
+    def confused_pairs(self, n: int | None = 5) -> list[dict[str, Any]]:
+        """The most frequent mistakes."""
+        return measures.confused_pairs(self, n)
+
+    def variant_table(self) -> list[dict[str, Any]]:
+        """Accuracies of the variants that a search tried, over all splits."""
+        return measures.variant_table(self)
 
     def next_steps(self) -> list[dict[str, str]]:
         """What to do next, from the results: confusions to look at, labels to record more of,
