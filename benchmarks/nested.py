@@ -109,7 +109,7 @@ class Side:
         self.people = [s.subject for s in known]
         folds_of = self.people if all(p is not None for p in self.people) else None
         self.folds = subject_folds(self.codes, folds_of)
-        model = make_recognizer()
+        model = make_recognizer(calibrate=False)
         branches, search, kind = dict(model.branches), model.search, skeleton_kind(known)
         if kind.differs:
             branches, search = suited(branches, search, kind)

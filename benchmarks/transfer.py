@@ -78,7 +78,9 @@ def direction(source: str, target: str, data: dict) -> dict:
     test, truth = common(target, source, data)
     train = [s.replace(joints=s.joints.astype(np.float32), label=None) for s in train]
     test = [s.replace(joints=s.joints.astype(np.float32), label=None) for s in test]
-    model = make_recognizer(n_jobs=1).fit(train, labels, groups=[s.subject for s in train])
+    model = make_recognizer(n_jobs=1, calibrate=False).fit(
+        train, labels, groups=[s.subject for s in train]
+    )
     earlier = not hasattr(model, "adapt")  # before there was a Recognizer
     given = [map_layout(s, train[0].layout) for s in test] if earlier else model.adapt(test)
     right = {"adapted": model.predict(given) == truth}

@@ -45,10 +45,10 @@ def timed(work):
     return time.perf_counter() - clock, time.process_time() - cpu
 
 few = train.select(np.arange(0, len(train), 3))
-one_core = make_recognizer().fit(few, few.labels, groups=few.subjects)
+one_core = make_recognizer(calibrate=False).fit(few, few.labels, groups=few.subjects)
 one = [test.select([i]) for i in range(min(60, len(test)))]
 one_core.predict(one[0])
-fit = timed(lambda: make_recognizer(n_jobs=2).fit(train, train.labels, groups=train.subjects))
+fit = timed(lambda: make_recognizer(n_jobs=2, calibrate=False).fit(train, train.labels, groups=train.subjects))
 predict_one = np.median([timed(lambda: one_core.predict(x)) for x in one], axis=0).tolist()
 print(json.dumps({"fit": fit, "predict_one": predict_one, "n": len(train)}))
 """
@@ -107,7 +107,7 @@ def _msr(settings: Settings) -> dict[str, Any] | None:
     if split is None or make is None:
         return None
     models = {
-        "default": (lambda: make_recognizer(n_jobs=msr.N_CORES), *split),
+        "default": (lambda: make_recognizer(n_jobs=msr.N_CORES, calibrate=False), *split),
         "multirockethydra": (make, *msr.as_arrays(*split)),
     }
     order = list(models) * (1 if settings.quick else min(settings.repeats, 3))

@@ -52,8 +52,8 @@ def measure(gpu: Gpu, device: str, n: int) -> dict[str, Any]:
     return {
         "n": n,
         "shape": [N_FRAMES, 25, 3],
-        "fixed": _rates(gpu, device, X, make_recognizer(view="fixed", mirror=False)),
-        "free, mirrored": _rates(gpu, device, X, make_recognizer(view="free", mirror=True)),
+        "fixed": _rates(gpu, device, X, make_recognizer(view="fixed", mirror=False, calibrate=False)),
+        "free, mirrored": _rates(gpu, device, X, make_recognizer(view="free", mirror=True, calibrate=False)),
     }
 
 
@@ -61,7 +61,7 @@ def paper(gpu: Gpu, device: str, n: int) -> dict[str, Any]:
     """The same for the paper's recogniser: bones of one length, SCK with tensors of order 22, DCK
     in its window.
     """
-    model = make_recognizer("paper")
+    model = make_recognizer("paper", calibrate=False)
     dict(model.branches)["sck"].set_params(kernel__n_pivots_time=7)
     return {"n": n, "shape": [N_FRAMES, 25, 3], **_rates(gpu, device, recordings(n), model)}
 
@@ -97,7 +97,7 @@ def fit(gpu: Gpu, device: str, n: int) -> dict[str, Any]:
     """Seconds of a fit on n recordings: features from the GPU, choices and solver on the host."""
     X = recordings(n)
     labels = [s.label for s in X]
-    model = make_recognizer(device=device, n_jobs=-1)
+    model = make_recognizer(device=device, n_jobs=-1, calibrate=False)
     model.fit(X[:400], labels[:400])  # compiles
     seconds_fit, _ = timed(lambda: model.fit(X, labels))
     found: dict[str, Any] = {"n": n, "fit_s": seconds_fit, **model.timing_}

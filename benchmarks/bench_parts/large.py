@@ -80,7 +80,7 @@ def warm_up() -> None:
     from kerneton import make_recognizer
 
     few = labelled(60)
-    make_recognizer().fit(few, few.labels)
+    make_recognizer(calibrate=False).fit(few, few.labels)
 
 
 def _told(iterable: Any, *, total: int | None = None, desc: str = "") -> Any:
@@ -102,7 +102,7 @@ def fit(n: int, kind: str) -> dict[str, Any]:
     data = labelled(n, **shape)
     before = peak_mb()
     start, cpu = time.perf_counter(), time.process_time()
-    model = make_recognizer(n_jobs=-1, progress=_told)
+    model = make_recognizer(n_jobs=-1, calibrate=False, progress=_told)
     if n <= model.limits.gram:  # a check that the model works
         model.limits = Limits(choice=n // 2, gram=n // 2, sample=n // 2)
     model.fit(data, data.labels)

@@ -23,10 +23,10 @@ import json, sys, time, resource
 from kerneton import make_recognizer
 from bench_parts.scale import labelled
 few = labelled(40)
-make_recognizer().fit(few, few.labels)
+make_recognizer(calibrate=False).fit(few, few.labels)
 data = labelled(int(sys.argv[1]))
 start, cpu = time.perf_counter(), time.process_time()
-make_recognizer().fit(data, data.labels)
+make_recognizer(calibrate=False).fit(data, data.labels)
 seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
 print(json.dumps({"fit_s": seconds, "cpu_s": cpu, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """

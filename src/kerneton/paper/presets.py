@@ -108,7 +108,7 @@ class Task:
 
     def run(self, progress: Progress, name: str) -> dict[str, Any]:
         """All rows, choices and the ablation."""
-        model = make_recognizer("paper", n_jobs=self.n_jobs)
+        model = make_recognizer("paper", calibrate=False, n_jobs=self.n_jobs)
         paper = evaluate(model, self.data, self.protocol, progress=progress)
         choices: dict[str, Counter[str]] = {row: Counter() for row in ROWS}
         validation: dict[str, list[float]] = {row: [] for row in ROWS}
@@ -147,7 +147,7 @@ class Task:
             tests = {"as it is": self.data.select(test), "turned": turned.select(test)}
             split = SplitGrams(known, self.data.labels[train], self.data.subjects[train], tests)
             for row, (preset, view) in ROWS.items():
-                model = make_recognizer(preset, view=view)
+                model = make_recognizer(preset, view=view, calibrate=False)
                 cues = {name: cue.run_on(n_jobs=self.n_jobs) for name, cue in model.branches}
                 assert model.search is not None  # only preset "paper" has none
                 found = split.choose(model.search, cues)

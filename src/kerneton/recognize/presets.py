@@ -88,7 +88,7 @@ def make_recognizer(
     kernel: str | None = None,
     view: str = "auto",
     mirror: str | bool = "auto",
-    calibrate: bool | str = False,
+    calibrate: bool | str = "auto",
     false_alarm: float = 0.05,
     reject: bool = False,
     n_jobs: int | None = None,
