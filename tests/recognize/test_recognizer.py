@@ -169,7 +169,10 @@ def test_parameters_of_the_paper():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"preset": "mine"}, "preset must be one of None, 'tensor', 'auto', 'paper'.*got 'mine'"),
+        (
+            {"preset": "mine"},
+            "preset must be one of 'default', 'tensor', 'auto', 'paper'.*got 'mine'",
+        ),
         ({"kernel": "rbf"}, "kernel must be one of 'sck', 'dck', 'sck\\+dck', got 'rbf'"),
     ],
 )

@@ -327,6 +327,7 @@ def test_progress_moves_inside_a_split():
 
     evaluate(make_recognizer(), data, progress=progress)
     steps = ("kernels", "candidates", "kernels", "features", "inner products", "machines")
+    steps += ("calibration", "likeness")
     assert told == ["splits", *(f"split {k} of 3, {step}" for k in (1, 2, 3) for step in steps)]
     told.clear()
     evaluate(make_recognizer(), data, progress=progress, n_jobs=2)

@@ -83,9 +83,7 @@ def run(args: argparse.Namespace) -> Output:
     films = films_of(data, Path(args.data)) if args.with_film else None
     # Splits that run in parallel already share the cores.
     with all_cores() if args.jobs == 1 else contextlib.nullcontext():
-        report = (
-            _evaluate_for_page(args, model, data) if args.html else _evaluate(args, model, data)
-        )
+        report = _evaluate(args, model, data, importance=bool(args.html))
     return Output(str(report), report.to_dict(), lambda: _write(report, data, args, films))
 
 
@@ -119,13 +117,6 @@ def _evaluate(
         scratch=args.scratch,
         **options,
     )
-
-
-def _evaluate_for_page(args: argparse.Namespace, model: Any, data: SkeletonDataset) -> Report:
-    """The same labels, with the importance of joints, and with probabilities if there is enough
-    data to learn them.
-    """
-    return _evaluate(args, model.set_params(calibrate="auto"), data, importance=True)
 
 
 def films_of(data: SkeletonDataset, folder: Path) -> dict[str, Path]:

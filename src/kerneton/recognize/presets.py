@@ -121,7 +121,10 @@ def make_recognizer(
         ("partly") as similar ones, for people of either hand where the side also matters; "auto"
         decides on the training subjects. For two persons (`pair`), "bodies" means that their order
         does not matter; "auto" tries that too.
-    calibrate, false_alarm, reject, n_jobs, device, progress
+    calibrate : {"auto", True, False}
+        Whether probabilities and "none of these" are learned too: by default where people can be
+        held out for that, else with a `NoProbabilitiesWarning`. It takes about a fifth of a fit.
+    false_alarm, reject, n_jobs, device, progress
         As in `Recognizer`: probabilities and "none of these"; threads; "cuda" for the GPU; a
         progress bar.
 
