@@ -52,8 +52,12 @@ def measure(gpu: Gpu, device: str, n: int) -> dict[str, Any]:
     return {
         "n": n,
         "shape": [N_FRAMES, 25, 3],
-        "fixed": _rates(gpu, device, X, make_recognizer(view="fixed", mirror=False, calibrate=False)),
-        "free, mirrored": _rates(gpu, device, X, make_recognizer(view="free", mirror=True, calibrate=False)),
+        "fixed": _rates(
+            gpu, device, X, make_recognizer(view="fixed", mirror=False, calibrate=False)
+        ),
+        "free, mirrored": _rates(
+            gpu, device, X, make_recognizer(view="free", mirror=True, calibrate=False)
+        ),
     }
 
 
