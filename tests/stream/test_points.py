@@ -131,3 +131,11 @@ def test_recordings_of_two_frames(people):
     short = people[0].cut(0, 2, segments=[("wave", 1), ("wave", 0)])
     with pytest.raises(DataError, match="contain no background"):
         make_recognizer().fit_spotting([short, short])
+
+
+def test_a_label_that_is_never_seen_again_is_told(people):
+    from kerneton.exceptions import KernetonWarning
+
+    odd = people[0].replace(segments=[*people[0].segments, ("wve", 5, 30)])
+    with pytest.warns(KernetonWarning, match="labels with a single segment.*: wve"):
+        make_recognizer().fit_spotting([odd, *people[1:3]])

@@ -260,12 +260,12 @@ def _rate(recordings: Sequence[SkeletonSequence]) -> float | None:
 
 
 def _tell_rare(recordings: Sequence[SkeletonSequence], classes: Sequence[str]) -> None:
-    """Warn of labels that occur once: nobody can be held out."""
+    """Warn of labels that occur once where others are frequent: such a label may be a slip."""
     counts = dict.fromkeys(classes, 0)
     for r in recordings:
         for s in r.segments:
             counts[s.label] += 1
-    if once := [c for c in classes if counts[c] == 1]:
+    if max(counts.values()) > 2 and (once := [c for c in classes if counts[c] == 1]):
         warnings.warn(
             f"labels with a single segment, which hardly can be learnt: {', '.join(once[:5])}",
             KernetonWarning,
