@@ -23,7 +23,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from runtimes import Answer, Library, Memory, node
+from runtimes import Answer, Library, Memory, node, questions
 
 from kerneton import make_actions, make_recognizer
 from kerneton.datasets.synthetic import ACTIONS
@@ -36,7 +36,7 @@ import {load} from "./kerneton.js";
 import {readFileSync} from "node:fs";
 const model = await load(new Uint8Array(readFileSync("model.knx")));
 const {joints, frames, fps} = JSON.parse(readFileSync("recording.json", "utf8"));
-const recording = {joints: Float32Array.from(joints), frames, fps};
+const recording = {joints: Float32Array.from(joints, (x) => x ?? NaN), frames, fps};
 const times = [];
 for (let k = 0; k < 200; k += 1) {
   const begin = performance.now();
@@ -88,15 +88,11 @@ def main() -> None:
             f"C, kn_predict           {1e3 * min(c):.2f} ms, {min(c) / min(python):.2f} of predict, "
             f"{min(c) / min(features):.2f} of its features"
         )
-        contents = {
-            "frames": len(joints),
-            "joints": joints.astype(float).ravel().tolist(),
-            "fps": recording.fps,
-        }
+        (contents,) = questions([(joints, recording.fps)])["recordings"]
         (folder / "recording.json").write_text(json.dumps(contents))
         (folder / "time.mjs").write_text(IN_NODE)
         done = subprocess.run(
-            [node(), "time.mjs"], cwd=folder, capture_output=True, text=True, check=True
+            [node(), "time.mjs"], cwd=folder, stdout=subprocess.PIPE, text=True, check=True
         )
         print(f"node, predict           {float(done.stdout):.2f} ms")
         (folder / "recording.json").unlink()
@@ -120,7 +116,7 @@ def _page(folder: Path) -> str:
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{host.server_address[1]}/")
         page.get_by_role("button", name="Watch the demo").click()
-        page.wait_for_function("document.body.dataset.milliseconds", timeout=120_000)
+        page.locator("body[data-milliseconds]").wait_for(timeout=120_000)
         counted = "[Number(document.body.dataset.poses), performance.now() / 1000]"
         first, begin = page.evaluate(counted)
         page.wait_for_timeout(3000)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from kerneton import make_actions, make_recognizer
+from kerneton.exceptions import MissingDataError
 
 ACTIONS = ("wave", "clap", "kick", "bow", "sit down")
 
@@ -22,4 +23,8 @@ def make(folder):
 
 
 if __name__ == "__main__":
-    make(sys.argv[1])
+    try:
+        make(sys.argv[1])
+    except MissingDataError as error:  # an installation without WebAssembly
+        Path(sys.argv[1]).mkdir(exist_ok=True)
+        Path(sys.argv[1], "index.html").write_text(f"<p>{error}</p>", encoding="utf-8")

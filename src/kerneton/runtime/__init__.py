@@ -152,8 +152,8 @@ def _demo(model: Any) -> list[SkeletonSequence]:
 def _played(model: Any, sequence: SkeletonSequence) -> dict[str, Any]:
     (sequence,) = model.adapt([sequence])
     joints = np.asarray(sequence.joints[:_DEMO_FRAMES], np.float64)
-    rounded = [None if np.isnan(x) else round(float(x), 3) for x in joints.reshape(-1)]
-    return {"label": str(sequence.label), "fps": sequence.fps or 30.0, "joints": rounded}
+    millimetres = [None if np.isnan(x) else round(1000 * float(x)) for x in joints.reshape(-1)]
+    return {"label": str(sequence.label), "fps": sequence.fps or 30.0, "joints": millimetres}
 
 
 def _json(contents: Any) -> bytes:

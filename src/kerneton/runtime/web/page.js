@@ -73,7 +73,8 @@ async function fromDemo(view, mine, stopped) {
     const rest = Math.ceil(1.2 * fps); // stands still, so that the movement ends
     for (let s = 0; s < joints.length / width + rest && !mine.over; s += 1) {
       const at = Math.min(s, joints.length / width - 1) * width;
-      view.show(clock + s / fps, Float32Array.from(joints.slice(at, at + width)), `recorded as ${label}`);
+      const pose = Float32Array.from(joints.slice(at, at + width), (x) => (x === null ? NaN : x / 1000)); // from millimetres
+      view.show(clock + s / fps, pose, `recorded as ${label}`);
       const wait = begin + s / fps - performance.now() / 1000;
       await Promise.race([stopped, new Promise((next) => setTimeout(next, Math.max(0, 1000 * wait)))]);
     }
