@@ -1,9 +1,8 @@
 """The camera of the studio: ``python benchmarks/studio_camera.py FILM``
 
 Chromium's fake camera shows a film at 640 × 480 in the page, whose pictures go to the command
-``kerneton studio``. Poses a second, milliseconds from a picture to its joints, and, with a model
-of the generated actions, from a picture to its label, as the page's own meter says. All programs
-share the processor, whose load is printed: run it on an idle machine.
+``kerneton studio``. Poses a second, and milliseconds from a picture to its joints in the page. All
+programs share the processor, whose load is printed: run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -60,17 +58,6 @@ def main() -> None:
             page.wait_for_selector("body[data-ready]")
             rate, median, most = page.evaluate(WATCH, args.seconds)
             print(f"{rate:.1f} poses a second; to the joints {median:.0f} ms, 95 % {most:.0f} ms")
-            page.get_by_role("button", name="Only the clips").click()
-            page.wait_for_selector(".card")
-            page.goto(url.split("/?")[0] + "/#/train")
-            page.get_by_role("button", name="Train", exact=True).click()
-            page.locator("button.large:not(:disabled)").wait_for()
-            page.goto(url.split("/?")[0] + "/#/live")
-            page.get_by_text("Camera", exact=True).click()
-            page.get_by_role("button", name="Start").click()
-            time.sleep(args.seconds)
-            meter = page.locator("[data-k=delay]")
-            print(f"to the label {meter.inner_text()}, {meter.get_attribute('title')}")
             print("load", *(f"{value:.1f}" for value in os.getloadavg()))
         finally:
             browser.close()
