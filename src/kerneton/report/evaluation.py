@@ -256,11 +256,13 @@ def _importance(
     model: Any, X: list[SkeletonSequence], labels: np.ndarray
 ) -> ClassImportance | None:
     """Of a sample of the recordings, the first of each label: each costs a few predictions."""
+    if not hasattr(model, "class_importance"):
+        return None
     each = [np.flatnonzero(labels == c)[:_EACH_LABEL] for c in np.unique(labels)]
     chosen = np.sort(np.concatenate(each))
     try:
         return model.class_importance([X[i] for i in chosen], labels[chosen])
-    except (KernetonError, AttributeError):  # not a model whose features belong to joints
+    except KernetonError:  # not a model whose features belong to joints
         return None
 
 
