@@ -99,7 +99,7 @@ def test_uncertain_bounds(people):
         )
         for t in people[:4]
     ]
-    model = make_recognizer().fit_spotting(loose, uncertain=0.3)
+    model = make_recognizer().fit_spotting(loose, uncertain_s=0.3)
     assert evaluate_spotting(model, people[4:]).figures()["f1_30"] >= 0.6
 
 

@@ -41,7 +41,7 @@ def fit_spotting(args: argparse.Namespace) -> Output:
             unlabelled=quiet,
             false_alarms_per_hour=alarms,
             partial=args.partial,
-            uncertain=args.uncertain,
+            uncertain_s=args.uncertain,
             scratch=args.scratch,
         )
     model.training_ = training_facts(data, args)

@@ -336,7 +336,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
         unlabelled: Iterable[SkeletonSequence] = (),
         false_alarms_per_hour: float | None = None,
         partial: bool = False,
-        uncertain: float = 0.0,
+        uncertain_s: float = 0.0,
         scratch: str | os.PathLike[str] | None = None,
     ) -> Recognizer:
         """Learn to find actions in long recordings with segments or points; see
@@ -350,7 +350,7 @@ class Recognizer(ClassifierMixin, _BaseComposition):
             unlabelled=unlabelled,
             false_alarms_per_hour=false_alarms_per_hour,
             partial=partial,
-            uncertain=uncertain,
+            uncertain_s=uncertain_s,
             scratch=scratch,
         )
         self._learned = replace(fitted.learned_, spotter=spotter)

@@ -67,7 +67,7 @@ def fit_spotting(
     unlabelled: Iterable[SkeletonSequence] = (),
     false_alarms_per_hour: float | None = None,
     partial: bool = False,
-    uncertain: float = 0.0,
+    uncertain_s: float = 0.0,
     scratch: Any = None,
     bounds: Bounds | None = None,
 ) -> tuple[Any, Spotter]:
@@ -90,7 +90,7 @@ def fit_spotting(
         F1 there.
     partial : bool
         Only some actions of the recordings have segments: what happens elsewhere is unknown.
-    uncertain : float
+    uncertain_s : float
         Seconds by which the bounds of segments may be wrong.
     scratch : path, optional
         A folder in which finished steps are kept, so that an interrupted fit resumes.
@@ -100,7 +100,7 @@ def fit_spotting(
     recordings = check_sequences(takes, allow_missing=True, whole=True)
     if false_alarms_per_hour is not None:
         check_positive("false_alarms_per_hour", false_alarms_per_hour)
-    check_in("uncertain", uncertain, 0, 10)
+    check_in("uncertain_s", uncertain_s, 0, 10)
     ordered = True
     if not any(r.segments for r in recordings):
         recordings, ordered = compose_takes(recordings), False
@@ -115,7 +115,7 @@ def fit_spotting(
     if quiet:
         extra = check_sequences(quiet, allow_missing=True, whole=True)
         recordings = [*recordings, *(r.replace(segments=()) for r in extra)]
-    told = f"{false_alarms_per_hour} {partial} {uncertain} {len(quiet)}"
+    told = f"{false_alarms_per_hour} {partial} {uncertain_s} {len(quiet)}"
     with ExitStack() as until, one_blas_thread():
         journal = open_journal(scratch, recognizer, recordings, told, until)
         return _learn(
@@ -126,7 +126,7 @@ def fit_spotting(
             bounds or Bounds(),
             false_alarms_per_hour=false_alarms_per_hour,
             partial=partial,
-            uncertain=uncertain,
+            uncertain_s=uncertain_s,
         )
 
 
@@ -146,7 +146,7 @@ def _learn(
     *,
     false_alarms_per_hour: float | None,
     partial: bool,
-    uncertain: float,
+    uncertain_s: float,
 ) -> tuple[Any, Spotter]:
     classes = tuple(sorted({s.label for r in recordings for s in r.segments}))
     if BACKGROUND in classes:
@@ -158,7 +158,7 @@ def _learn(
     features = FrameFeatures(recordings[0].layout, recordings[0].n_joints).fit(recordings)
     show, threads = recognizer.progress or silent, count_threads(recognizer.n_jobs)
     rate = fps or 30.0
-    certainty = Certainty(partial, uncertain * rate, ACTION_POINT_SECONDS * rate)
+    certainty = Certainty(partial, uncertain_s * rate, ACTION_POINT_SECONDS * rate)
     takes = [make_take(r, features, classes, i, certainty) for i, r in enumerate(recordings)]
     folds = _folds([t.person for t in takes])
     groups = _groups(folds, len(takes))

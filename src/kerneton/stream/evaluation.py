@@ -184,6 +184,8 @@ def evaluate_spotting(
     fps: float | None = None,
     unlabelled: Iterable[SkeletonSequence] = (),
     false_alarms_per_hour: float | None = None,
+    partial: bool = False,
+    uncertain_s: float = 0.0,
     progress: Progress | None = None,
     delay: int | None = None,
 ) -> SpottingReport:
@@ -208,7 +210,7 @@ def evaluate_spotting(
         Expect the actions in the order of the training recordings.
     fps : float, optional
         For recordings without a frame rate.
-    unlabelled, false_alarms_per_hour
+    unlabelled, false_alarms_per_hour, partial, uncertain_s
         As in `fit_spotting`, for every training.
     delay : int
         The delay in frames, as in 0.2.0.
@@ -246,6 +248,8 @@ def evaluate_spotting(
                 chosen if training is None else training(chosen),
                 unlabelled=unlabelled,
                 false_alarms_per_hour=false_alarms_per_hour,
+                partial=partial,
+                uncertain_s=uncertain_s,
             )
         report.models.append(fitted)
         within = delay or frames_of_delay(delay_s, spotter_of(fitted).fps_ or report.fps or 30.0)
