@@ -4,7 +4,6 @@ scikit-learn.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from pathlib import Path
 
@@ -35,14 +34,6 @@ def toy_sequence(label: str, subject: int, take: int) -> SkeletonSequence:
         name=f"{label}-{subject}-{take}",
         fps=30,
     )
-
-
-def pytest_collection_modifyitems(items):
-    """Examples in docstrings that need torch, which is optional, are skipped without it."""
-    if importlib.util.find_spec("torch") is None:
-        for item in items:
-            if isinstance(item, pytest.DoctestItem) and "import torch" in str(item.dtest.docstring):
-                item.add_marker(pytest.mark.skip(reason="torch is not installed"))
 
 
 @pytest.fixture(autouse=True)

@@ -137,33 +137,3 @@ print("same")
 """
     path = os.pathsep.join([str(PACKAGE.parent), str(Path(__file__).parents[1])])
     assert python(program, path=path)[0] == "same\n"
-
-
-# Without optional packages
-
-
-def test_examples_that_need_torch_are_skipped_without_it():
-    source = PACKAGE.parent
-    files = [
-        file
-        for file in PACKAGE.rglob("*.py")
-        if ">>> import torch" in file.read_text(encoding="utf-8")
-    ]
-    program = f"""
-import sys
-from importlib.machinery import PathFinder
-found = PathFinder.find_spec
-PathFinder.find_spec = classmethod(lambda _, name, *where: None if name == "torch" else found(name, *where))
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-import pytest
-sys.exit(pytest.main(["-p", "no:cacheprovider", "-p", "conftest", "--rootdir", {str(source.parent)!r}, *{list(map(str, files))!r}]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=source.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(files)} skipped" in done.stdout
