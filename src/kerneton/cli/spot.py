@@ -76,7 +76,7 @@ def add_parser(subparsers: Any) -> None:
         "--jobs",
         metavar="N",
         type=int,
-        help="files that are searched at once, in processes of their own (default: one per core)",
+        help="search N recordings at once, in processes of their own (default: one per core)",
     )
     add_reading_options(parser)
 

@@ -60,6 +60,7 @@ def warn(message: str) -> None:
     """Warn where the user's own code called the library, so that each of its lines says it once.
 
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     warn("frames are left out")
     >>> str(caught[0].message), "kerneton" in caught[0].filename.rpartition("/")[2]
     ('frames are left out', False)

@@ -227,8 +227,8 @@ def packed(values: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
     cancel out in sums of many.
 
     >>> whole, factors = packed(np.array([1.0, -2.0, 0.5]), 12)
-    >>> (int(whole[0]) + 256 * int(whole[1])) % 4096 * factors.round(6).tolist()[0]
-    1.000489
+    >>> round((int(whole[0]) + 256 * int(whole[1])) % 4096 * float(factors[0]), 3)
+    1.0
     """
     flat = np.asarray(values, np.float64).ravel()
     groups = np.r_[flat, np.zeros(-len(flat) % _GROUP)].reshape(-1, _GROUP)

@@ -20,6 +20,7 @@ Answers = list[dict[str, Any]]
 class Worker:
     """Runs the model of a file on recordings; one request at a time, from any thread.
 
+    >>> from kerneton.exceptions import KernetonError
     >>> worker = Worker()
     >>> try:
     ...     worker.answers(Path("none.kern"), [])

@@ -30,7 +30,7 @@ class OneEuro:
     ...     round(float(smooth(np.array([x]), t / 30)[0]), 2)
     ...     for t, x in enumerate((0.0, 0.01, 0.0, 1.0, 1.0))
     ... ]
-    [0.0, 0.0, 0.0, 0.95, 0.99]
+    [0.0, 0.0, 0.0, 0.98, 1.0]
     """
 
     def __init__(self, slowest: float = 0.1, steepness: float = 40.0) -> None:

@@ -19,11 +19,12 @@ async function start() {
   mapping = facts.from_camera; // for each joint of the model, the camera's joints whose mean it is; null if it has none
   document.title = `${facts.name} · Kerneton live`;
   element("about").textContent = `${model.labels.length} actions: ${model.labels.join(", ")}.`;
-  element("camera").disabled = !mapping;
   if (!mapping) complain(`The camera finds a body's joints, and this model needs ${facts.needs}.`);
   element("camera").onclick = () => run(fromCamera);
   element("demo").onclick = () => run(fromDemo);
   element("stop").onclick = () => running?.stop();
+  element("camera").disabled = !mapping;
+  element("demo").disabled = false; // until here a click would do nothing
 }
 
 function complain(sentence) {
